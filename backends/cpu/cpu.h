@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the CPU backend share: its objects and small helpers of plans and runs. */
+#ifndef CPU_H
+#define CPU_H
+
+#include <helio/plugin.h>
+
+#include "blas.h"
+#include "machine.h"
+#include "team.h"
+#include "vector.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+/* Alignment of allocations: a cache line, and the widest vector there is. */
+#define CPU_ALIGNMENT 64
+
+struct helio_plugin_state {
+  const helio_host *host;
+  const cpu_vector_table *vector;
+  cpu_blas blas;
+  cpu_machine machine;
+  char architecture[64];
+  char property_text[4][512];
+  const char *properties[5];
+};
+
+struct helio_backend_device {
+  const helio_host *host;
+  helio_plugin_state *state;
+  const cpu_vector_table *vector;
+  cpu_team *team;
+};
+
+struct helio_buffer {
+  unsigned char *data;
+  size_t bytes;  /* as asked for; a canary follows */
+  size_t mapped; /* bytes of the mapping; 0 if the memory came from host->allocate */
+};
+
+/* The beginning of every kernel's plan. */
+struct helio_plan {
+  helio_backend_device *device;
+  unsigned parts; /* into how many the work is cut: depends on shapes and the size of the team only */
+  bool empty;     /* the output has no elements: nothing to do */
+};
+
+/* --- device.c, stream.c, memory.c: the device vtable --- */
+extern const helio_device_table cpu_device_table;
+extern const helio_memory_table cpu_memory_table;
+extern const helio_stream_table cpu_stream_table;
+
+/* --- kernels.c: the kernel vtable and what plans have in common --- */
+extern const helio_kernel_table cpu_kernel_table;
+
+extern const helio_kernel cpu_kernel_cast;
+extern const helio_kernel cpu_kernel_slice;
+extern const helio_kernel cpu_kernel_concat;
+extern const helio_kernel cpu_kernel_add;
+extern const helio_kernel cpu_kernel_sub;
+extern const helio_kernel cpu_kernel_mul;
+extern const helio_kernel cpu_kernel_add_n;
+extern const helio_kernel cpu_kernel_sum;
+extern const helio_kernel cpu_kernel_matmul;
+extern const helio_kernel cpu_kernel_relu;
+
+/* The types that arithmetic is done in: all numbers but the small ones. */
+#define CPU_ARITHMETIC_TYPES                                                                                           \
+  (HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64) | HELIO_TYPE_BIT(HELIO_FLOAT16) |                     \
+   HELIO_TYPE_BIT(HELIO_BFLOAT16) | HELIO_TYPE_BIT(HELIO_INT32) | HELIO_TYPE_BIT(HELIO_INT64))
+
+#define CPU_ALL_TYPES (CPU_ARITHMETIC_TYPES | HELIO_TYPE_BIT(HELIO_UINT8) | HELIO_TYPE_BIT(HELIO_BOOL))
+
+/* What a kernel asks of its calls. */
+typedef struct cpu_call_rule {
+  uint32_t minimum_inputs, maximum_inputs; /* there is always one output */
+  uint32_t required_inputs;                /* the first ones, which may not be NULL */
+  uint32_t types;                          /* of every argument, one bit for each */
+  bool one_type;                           /* all arguments have the type of the first */
+} cpu_call_rule;
+
+/* Refuses a call that this backend does not understand in full or that breaks the rule. */
+helio_status cpu_call_check(helio_backend_device *device, const helio_call *call, const helio_plan_answer *answer,
+                            const cpu_call_rule *rule);
+
+/* Copies the call's attributes to `known`, which is `size` bytes; fields that the caller does not have become zero. */
+helio_status cpu_call_attributes(helio_backend_device *device, const helio_call *call, void *known, size_t size);
+
+static inline const helio_argument *cpu_input(const helio_call *call, uint32_t index) {
+  return call->arguments[index];
+}
+static inline const helio_argument *cpu_output(const helio_call *call) {
+  return call->arguments[call->input_count];
+}
+
+size_t cpu_type_size(uint32_t type);
+size_t cpu_element_count(const helio_argument *argument);
+bool cpu_same_shape(const helio_argument *a, const helio_argument *b);
+
+/* A zeroed plan of `size` bytes that begins with a helio_plan; NULL, with the failure told, if there is no memory. */
+helio_plan *cpu_plan_new(helio_backend_device *device, size_t size);
+void cpu_plan_free(helio_plan *plan);
+
+/* Into how many parts to cut work that touches so many bytes: waking the team costs about as much as 128 KB of it. */
+unsigned cpu_parts_for_bytes(const helio_backend_device *device, size_t bytes);
+
+/* The piece of `count` items that is `part`'s, cut at multiples of `grain`. */
+typedef struct cpu_range {
+  size_t begin, end;
+} cpu_range;
+cpu_range cpu_part_range(size_t count, size_t grain, unsigned part, unsigned parts);
+
+/* HELIO_OK if run() understands all of `run`. Inline, for it is part of the cost of the smallest operation. */
+helio_status cpu_run_refuse(const helio_plan *plan);
+static inline helio_status cpu_run_check(const helio_plan *plan, const helio_run *run) {
+  if (run->size >= HELIO_STRUCT_SIZE(helio_run, place_size) && helio_struct_fits(run, sizeof *run)) return HELIO_OK;
+  return cpu_run_refuse(plan);
+}
+
+static inline unsigned char *cpu_place_address(helio_place place) {
+  return place.buffer == NULL ? NULL : place.buffer->data + place.offset;
+}
+
+static inline unsigned char *cpu_run_address(const helio_run *run, size_t index) {
+  return cpu_place_address(*(const helio_place *)((const unsigned char *)run->places + index * run->place_size));
+}
+
+/* NULL if the core gave no workspace. */
+static inline unsigned char *cpu_run_workspace(const helio_run *run) {
+  return run->size < HELIO_STRUCT_SIZE(helio_run, workspace) ? NULL : cpu_place_address(run->workspace);
+}
+
+/* Runs a kernel's parts. One part, the usual case of small work, costs one call and nobody is woken. */
+static inline void cpu_plan_execute(const helio_plan *plan, cpu_team_function *function, void *argument) {
+  if (plan->parts <= 1) {
+    function(argument, 0, 1);
+  } else {
+    cpu_team_run(plan->device->team, plan->parts, function, argument);
+  }
+}
+
+/* Floating-point modes. Arithmetic flushes denormal numbers to zero, which costs hundreds of cycles each otherwise;
+ * casts do not, for there they are values like others. Both round to nearest with all exceptions masked, whatever the
+ * caller has set, so that results do not depend on the thread. What the caller had is restored. Other processors than
+ * x86 are left as they are. */
+#define CPU_FLOAT_FLUSH 0x9fc0u
+#define CPU_FLOAT_EXACT 0x1f80u
+
+static inline unsigned cpu_float_begin(unsigned mode) {
+#if defined(__x86_64__)
+  unsigned saved = _mm_getcsr();
+  if (saved != mode) _mm_setcsr(mode);
+  return saved;
+#else
+  return mode;
+#endif
+}
+
+static inline void cpu_float_end(unsigned mode, unsigned saved) {
+#if defined(__x86_64__)
+  if (saved != mode) _mm_setcsr(saved);
+#else
+  (void)mode;
+  (void)saved;
+#endif
+}
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slice and concat: elements move, whatever they are. Both are copies of rows of bytes between one side that is dense
+ * and another that is strided; the dense side is counted through and cut into parts. */
+#include "cpu.h"
+
+#include <string.h>
+
+/* A block that lies dense on one side and strided on the other. Axes are counted from the innermost. */
+typedef struct block {
+  size_t row;                    /* bytes of the innermost run, contiguous on both sides */
+  uint32_t axes;                 /* outside it */
+  size_t extent[HELIO_MAX_RANK]; /* rows along each axis */
+  size_t stride[HELIO_MAX_RANK]; /* bytes of the strided side */
+  size_t offset;                 /* where the block begins on the strided side */
+  size_t bytes;                  /* of the dense side */
+} block;
+
+/* Joins the axes of a box of `extent` at `begin` within a whole of `whole`. */
+static void block_make(block *b, uint32_t rank, const int64_t *extent, const int64_t *begin, const int64_t *whole,
+                       size_t element) {
+  size_t step = element;
+  bool dense = true; /* so far every axis was taken whole, so the next one joins the run */
+  memset(b, 0, sizeof *b);
+  b->row = b->bytes = element;
+  for (uint32_t axis = rank; axis-- > 0;) {
+    size_t taken = (size_t)extent[axis];
+    b->offset += (size_t)begin[axis] * step;
+    b->bytes *= taken;
+    if (dense) {
+      b->row *= taken;
+    } else if (taken != 1) {
+      b->extent[b->axes] = taken;
+      b->stride[b->axes++] = step;
+    }
+    dense = dense && extent[axis] == whole[axis];
+    step *= (size_t)whole[axis];
+  }
+}
+
+static size_t block_row_offset(const block *b, size_t row) {
+  size_t offset = b->offset;
+  for (uint32_t axis = 0; axis < b->axes; axis++) {
+    offset += row % b->extent[axis] * b->stride[axis];
+    row /= b->extent[axis];
+  }
+  return offset;
+}
+
+/* A call of memcpy for each single element would cost more than the element. */
+static inline void copy_row(unsigned char *target, const unsigned char *source, size_t bytes) {
+  switch (bytes) {
+  case 1:
+    *target = *source;
+    break;
+  case 2:
+    memcpy(target, source, 2);
+    break;
+  case 4:
+    memcpy(target, source, 4);
+    break;
+  case 8:
+    memcpy(target, source, 8);
+    break;
+  default:
+    memcpy(target, source, bytes);
+    break;
+  }
+}
+
+/* Copies one part of the dense side's bytes, from it (`gather` false) or to it. */
+static void block_copy(const block *b, unsigned char *target, const unsigned char *source, bool gather, unsigned part,
+                       unsigned parts) {
+  cpu_range range = cpu_part_range(b->bytes, 64, part, parts);
+  size_t row = range.begin / b->row, column = range.begin % b->row;
+  size_t inner = b->axes > 0 ? b->extent[0] : 1, step = b->axes > 0 ? b->stride[0] : 0;
+  size_t at = range.begin;
+  while (at < range.end) {
+    size_t strided = block_row_offset(b, row);
+    for (size_t i = row % inner; i < inner && at < range.end; i++, row++, strided += step, column = 0) {
+      size_t bytes = b->row - column < range.end - at ? b->row - column : range.end - at;
+      size_t to = gather ? at : strided + column, from = gather ? strided + column : at;
+      copy_row(target + to, source + from, bytes);
+      at += bytes;
+    }
+  }
+}
+
+typedef struct slice_plan {
+  helio_plan base;
+  block block;
+} slice_plan;
+
+typedef struct movement_work {
+  const helio_plan *plan;
+  const helio_run *run;
+} movement_work;
+
+static helio_status slice_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
+  const cpu_call_rule rule = {1, 1, 1, CPU_ALL_TYPES, true};
+  helio_slice_attributes attributes;
+  helio_status status = cpu_call_check(device, call, answer, &rule);
+  if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status != HELIO_OK) return status;
+  const helio_argument *x = cpu_input(call, 0), *y = cpu_output(call);
+  bool fits = x->rank == y->rank;
+  for (uint32_t i = 0; fits && i < x->rank; i++)
+    fits = attributes.begin[i] >= 0 && attributes.begin[i] <= x->extent[i] - y->extent[i];
+  if (!fits) return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "SLICE: it reaches outside its input");
+  slice_plan *plan = (slice_plan *)cpu_plan_new(device, sizeof *plan);
+  if (plan == NULL) return HELIO_OUT_OF_MEMORY;
+  block_make(&plan->block, x->rank, y->extent, attributes.begin, x->extent, cpu_type_size(x->type));
+  plan->base.empty = plan->block.bytes == 0;
+  plan->base.parts = cpu_parts_for_bytes(device, plan->block.bytes * 2);
+  answer->plan = &plan->base;
+  answer->workspace = 0;
+  return HELIO_OK;
+}
+
+static void slice_part(void *argument, unsigned part, unsigned parts) {
+  const movement_work *work = argument;
+  block_copy(&((const slice_plan *)work->plan)->block, cpu_run_address(work->run, 1), cpu_run_address(work->run, 0),
+             true, part, parts);
+}
+
+static helio_status slice_run(helio_plan *plan, const helio_run *run) {
+  helio_status status = cpu_run_check(plan, run);
+  if (status != HELIO_OK || plan->empty) return status;
+  movement_work work = {plan, run};
+  cpu_plan_execute(plan, slice_part, &work);
+  return HELIO_OK;
+}
+
+typedef struct concat_plan {
+  helio_plan base;
+  uint32_t inputs;
+  block block[]; /* where each input goes */
+} concat_plan;
+
+static helio_status concat_check(helio_backend_device *device, const helio_call *call,
+                                 const helio_concat_attributes *attributes) {
+  const helio_host *host = device->host;
+  const helio_argument *y = cpu_output(call);
+  int64_t along = 0;
+  if (attributes->reserved != 0) return host->fail(host, HELIO_NOT_SUPPORTED, "CONCAT: a reserved attribute is set");
+  bool fits = attributes->axis < y->rank;
+  for (uint32_t i = 0; fits && i < call->input_count; i++) {
+    const helio_argument *x = cpu_input(call, i);
+    fits = x->rank == y->rank;
+    for (uint32_t axis = 0; fits && axis < y->rank; axis++)
+      fits = axis == attributes->axis || x->extent[axis] == y->extent[axis];
+    if (fits) along += x->extent[attributes->axis];
+  }
+  if (!fits || along != y->extent[attributes->axis])
+    return host->fail(host, HELIO_INVALID_ARGUMENT, "CONCAT: the inputs do not make up the output");
+  return HELIO_OK;
+}
+
+static helio_status concat_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
+  const cpu_call_rule rule = {1, UINT32_MAX - 1, UINT32_MAX, CPU_ALL_TYPES, true};
+  helio_concat_attributes attributes;
+  helio_status status = cpu_call_check(device, call, answer, &rule);
+  if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status == HELIO_OK) status = concat_check(device, call, &attributes);
+  if (status != HELIO_OK) return status;
+  const helio_argument *y = cpu_output(call);
+  concat_plan *plan = (concat_plan *)cpu_plan_new(device, sizeof *plan + call->input_count * sizeof plan->block[0]);
+  if (plan == NULL) return HELIO_OUT_OF_MEMORY;
+  plan->inputs = call->input_count;
+  int64_t begin[HELIO_MAX_RANK] = {0};
+  for (uint32_t i = 0; i < plan->inputs; i++) {
+    const helio_argument *x = cpu_input(call, i);
+    block_make(&plan->block[i], y->rank, x->extent, begin, y->extent, cpu_type_size(y->type));
+    begin[attributes.axis] += x->extent[attributes.axis];
+  }
+  size_t bytes = cpu_element_count(y) * cpu_type_size(y->type);
+  plan->base.empty = bytes == 0;
+  plan->base.parts = cpu_parts_for_bytes(device, bytes * 2);
+  answer->plan = &plan->base;
+  answer->workspace = 0;
+  return HELIO_OK;
+}
+
+/* Each part copies its share of every input: inputs may be of very different sizes. */
+static void concat_part(void *argument, unsigned part, unsigned parts) {
+  const movement_work *work = argument;
+  const concat_plan *plan = (const concat_plan *)work->plan;
+  unsigned char *y = cpu_run_address(work->run, plan->inputs);
+  for (uint32_t i = 0; i < plan->inputs; i++) {
+    if (plan->block[i].bytes > 0) block_copy(&plan->block[i], y, cpu_run_address(work->run, i), false, part, parts);
+  }
+}
+
+static helio_status concat_run(helio_plan *plan, const helio_run *run) {
+  helio_status status = cpu_run_check(plan, run);
+  if (status != HELIO_OK || plan->empty) return status;
+  movement_work work = {plan, run};
+  cpu_plan_execute(plan, concat_part, &work);
+  return HELIO_OK;
+}
+
+const helio_kernel cpu_kernel_slice = {
+    .size = sizeof(helio_kernel),
+    .operation = HELIO_OP_SLICE,
+    .types = CPU_ALL_TYPES,
+    .plan = slice_plan_make,
+    .run = slice_run,
+    .plan_free = cpu_plan_free,
+};
+
+const helio_kernel cpu_kernel_concat = {
+    .size = sizeof(helio_kernel),
+    .operation = HELIO_OP_CONCAT,
+    .types = CPU_ALL_TYPES,
+    .plan = concat_plan_make,
+    .run = concat_run,
+    .plan_free = cpu_plan_free,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vector code of one instruction set. Compiled once for each, with CPU_VECTOR_TABLE the name of the table; the
+ * compiler's own macros say which instructions there are. The parts are headers so that all of them are compiled with
+ * the same options and only the table is visible outside. */
+#include "vector.h"
+
+#include <string.h>
+
+#ifndef CPU_VECTOR_TABLE
+#define CPU_VECTOR_TABLE cpu_vector_portable
+#endif
+
+#include "vector_types.h"
+
+#include "vector_half.h"
+
+#include "vector_cast.h"
+
+#include "vector_arithmetic.h"
+
+#include "vector_sum.h"
+
+#include "vector_product.h"
+
+extern const cpu_vector_table CPU_VECTOR_TABLE;
+const cpu_vector_table CPU_VECTOR_TABLE = {
+    .arithmetic = arithmetic,
+    .relu = relu,
+    .cast = cast,
+    .sum_rows = sum_rows,
+    .sum_columns = sum_columns,
+    .product = product,
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vector code: one source, vector.c, compiled for each instruction set into a table of functions. All functions
+ * work on the calling thread. Pointers need only the alignment of their elements; the target may be one of the sources,
+ * but must not overlap one in part. */
+#ifndef CPU_VECTOR_H
+#define CPU_VECTOR_H
+
+#include <helio/types.h>
+
+typedef enum cpu_isa {
+  CPU_ISA_PORTABLE,
+  CPU_ISA_AVX2,
+  CPU_ISA_AVX512,
+} cpu_isa;
+
+typedef enum cpu_arithmetic {
+  CPU_ADD,
+  CPU_SUB,
+  CPU_MUL,
+} cpu_arithmetic;
+
+/* Which operands have as many elements as the result, and which only one. */
+typedef enum cpu_form {
+  CPU_FORM_BOTH,
+  CPU_FORM_RIGHT_ONE,
+  CPU_FORM_LEFT_ONE,
+} cpu_form;
+
+/* A matrix product c = a × b, row-major. Rows of c are `c_stride` elements apart, likewise a and b as they are stored:
+ * a transposed operand is stored with its axes swapped. */
+typedef struct cpu_product {
+  bool transpose_a, transpose_b;
+  size_t m, n, k;
+  const void *a, *b;
+  void *c;
+  size_t a_stride, b_stride, c_stride;
+} cpu_product;
+
+typedef struct cpu_vector_table {
+  /* y = left ∘ right. Floats and 32 and 64 bit integers, which wrap. */
+  void (*arithmetic)(cpu_arithmetic operation, cpu_form form, helio_type type, void *y, const void *left,
+                     const void *right, size_t count);
+
+  /* y = x where x > 0 or NaN, else 0. */
+  void (*relu)(helio_type type, void *y, const void *x, size_t count);
+
+  /* All pairs of types. Floats become integers by truncation, out of range the nearest integer, NaN 0; integers wrap.
+   */
+  void (*cast)(helio_type to, helio_type from, void *y, const void *x, size_t count);
+
+  /* Sums are kept in double for floats and in 64 bit integers, which wrap, for integers; cast() narrows them.
+   * rows:    totals[i] += sum of x[i × stride + 0 … columns - 1]
+   * columns: totals[i] += sum over r of x[r × stride + i] */
+  void (*sum_rows)(helio_type type, void *totals, const void *x, size_t stride, size_t rows, size_t columns);
+  void (*sum_columns)(helio_type type, void *totals, const void *x, size_t stride, size_t rows, size_t columns);
+
+  /* Matrix product in float32, float64, int32, int64: for integers, and where there is no BLAS. */
+  void (*product)(helio_type type, const cpu_product *product);
+} cpu_vector_table;
+
+/* The table for an instruction set. NULL if this build has none. */
+const cpu_vector_table *cpu_vector_for(cpu_isa isa);
+
+/* Does this processor, and its operating system, have the instruction set? */
+bool cpu_isa_usable(cpu_isa isa);
+const char *cpu_isa_name(cpu_isa isa);
+
+/* The best one there is; or, if `wanted` is not "auto", that one: false if it cannot be had. */
+bool cpu_isa_choose(const char *wanted, cpu_isa *isa);
+
+#endif

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/arena_report.h"
+#include "device/sanitize.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+
+enum { BIN_COUNT = 48, BIN_SEARCH = 64 };
+static const size_t first_region = (size_t)2 << 20;
+static const size_t largest_step = (size_t)256 << 20;     /* growth doubles what is reserved up to this */
+static const size_t largest_quarantine = (size_t)1 << 30; /* debug mode holds no more than this */
+
+struct hi_region {
+  helio_buffer *buffer;
+  size_t bytes;
+  char *address; /* where the host can touch it, else NULL */
+  hi_block *first;
+  hi_region *next;
+};
+
+struct hi_arena {
+  hi_arena_source source;
+  pthread_mutex_t lock;
+  hi_region *regions;
+  hi_block *bins[BIN_COUNT]; /* free blocks of 2^i … 2^(i+1)−1 units of alignment */
+  uint64_t filled;           /* bit i: bin i is not empty */
+  hi_block *live;
+  hi_region *quarantine; /* debug mode: freed regions, poisoned */
+  size_t quarantined;    /* bytes of them */
+  helio_event *events[HI_STREAM_COUNT];
+  helio_memory info;
+};
+
+hi_arena *hi_arena_new(const hi_arena_source *source) {
+  hi_arena *arena = calloc(1, sizeof *arena);
+  if (!arena) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the arena of %s", source->name);
+    return NULL;
+  }
+  arena->source = *source;
+  arena->info.limit = source->limit;
+  pthread_mutex_init(&arena->lock, NULL);
+  return arena;
+}
+
+void hi_arena_set_stream(hi_arena *arena, int index, helio_stream *stream) {
+  pthread_mutex_lock(&arena->lock);
+  arena->source.stream[index] = stream;
+  pthread_mutex_unlock(&arena->lock);
+}
+
+/* ---- lists ---- */
+
+static void list_push(hi_block **list, hi_block *block) {
+  block->previous = NULL;
+  block->next = *list;
+  if (block->next) block->next->previous = block;
+  *list = block;
+}
+
+static void list_remove(hi_block **list, hi_block *block) {
+  if (block->next) block->next->previous = block->previous;
+  if (block->previous) {
+    block->previous->next = block->next;
+  } else {
+    *list = block->next;
+  }
+}
+
+static int bin_of(const hi_arena *arena, size_t bytes) {
+  size_t units = bytes / arena->source.alignment;
+  int bin = units ? 63 - __builtin_clzll(units) : 0;
+  return bin < BIN_COUNT ? bin : BIN_COUNT - 1;
+}
+
+static void bin_insert(hi_arena *arena, hi_block *block) {
+  int bin = bin_of(arena, block->bytes);
+  block->free = true;
+  list_push(&arena->bins[bin], block);
+  arena->filled |= UINT64_C(1) << bin;
+}
+
+static void bin_remove(hi_arena *arena, hi_block *block) {
+  int bin = bin_of(arena, block->bytes);
+  list_remove(&arena->bins[bin], block);
+  if (!arena->bins[bin]) arena->filled &= ~(UINT64_C(1) << bin);
+  block->free = false;
+}
+
+/* ---- poison for the address sanitizer ---- */
+
+static void close_to_host(const hi_block *block) {
+  if (block->region->address) hi_poison(block->region->address + block->place.offset, block->bytes);
+}
+
+static void open_to_host(const hi_block *block) {
+  if (block->region->address) hi_unpoison(block->region->address + block->place.offset, block->requested);
+}
+
+/* ---- streams ---- */
+
+/* Makes `later` wait for all that `earlier` was handed so far. */
+static helio_status order_streams(hi_arena *arena, int earlier, int later) {
+  const hi_arena_source *s = &arena->source;
+  if (s->synchronous || earlier == later || earlier == HI_NO_STREAM || !s->stream[earlier] || !s->stream[later]) {
+    return HELIO_OK;
+  }
+  helio_event **event = &arena->events[earlier];
+  helio_status status = *event ? HELIO_OK : s->streams->event_create(s->device, event);
+  if (!status) status = s->streams->event_record(s->device, *event, s->stream[earlier]);
+  if (!status) status = s->streams->wait(s->device, s->stream[later], *event);
+  return status;
+}
+
+/* ---- regions ---- */
+
+static hi_block *region_add(hi_arena *arena, size_t bytes) {
+  const hi_arena_source *s = &arena->source;
+  hi_region *region = calloc(1, sizeof *region);
+  hi_block *block = calloc(1, sizeof *block);
+  if (!region || !block || s->memory->allocate(s->device, bytes, &region->buffer)) {
+    free(region);
+    free(block);
+    return NULL;
+  }
+  region->bytes = bytes;
+  region->first = block;
+  if (s->host_memory) region->address = s->memory->native_buffer(region->buffer);
+  region->next = arena->regions;
+  arena->regions = region;
+  *block = (hi_block){
+      .arena = arena, .place = {region->buffer, 0}, .bytes = bytes, .region = region, .stream = HI_NO_STREAM};
+  close_to_host(block);
+  arena->info.reserved += bytes;
+  arena->info.taken++;
+  return block;
+}
+
+static helio_status region_free(hi_arena *arena, hi_region *region) {
+  if (region->address) hi_unpoison(region->address, region->bytes);
+  hi_reason_clear();
+  helio_status status = arena->source.memory->free(arena->source.device, region->buffer);
+  arena->info.reserved -= region->bytes;
+  free(region);
+  return status;
+}
+
+static uint64_t room(const hi_arena *arena) {
+  if (!arena->source.limit) return UINT64_MAX;
+  return arena->source.limit > arena->info.reserved ? arena->source.limit - arena->info.reserved : 0;
+}
+
+/* Takes more memory from the device: at least `bytes`, better a generous piece, as far as limit and device allow. */
+static hi_block *grow(hi_arena *arena, size_t bytes) {
+  uint64_t left = room(arena);
+  if (bytes > left) return NULL;
+  size_t unit = arena->source.alignment;
+  uint64_t generous = arena->info.reserved > first_region ? arena->info.reserved : first_region;
+  if (generous > largest_step) generous = largest_step;
+  if (arena->source.reserve && arena->info.taken == 0) generous = arena->source.reserve;
+  if (generous > left) generous = left;
+  generous = generous / unit * unit;
+  hi_block *block = generous > bytes ? region_add(arena, (size_t)generous) : NULL;
+  return block ? block : region_add(arena, bytes);
+}
+
+/* ---- blocks ---- */
+
+/* Joins a free block with its neighbour behind it. */
+static void absorb(hi_arena *arena, hi_block *block, hi_block *behind) {
+  bin_remove(arena, behind);
+  if (block->stream == HI_NO_STREAM) block->stream = behind->stream;
+  block->bytes += behind->bytes;
+  block->behind = behind->behind;
+  if (block->behind) block->behind->before = block;
+  free(behind);
+}
+
+static bool joinable(const hi_block *a, const hi_block *b) {
+  return a && b && a->free && b->free &&
+         (a->stream == b->stream || a->stream == HI_NO_STREAM || b->stream == HI_NO_STREAM);
+}
+
+static void give_back(hi_arena *arena, hi_block *block) {
+  bin_insert(arena, block);
+  hi_block *before = block->before;
+  if (joinable(block, block->behind)) {
+    bin_remove(arena, block);
+    absorb(arena, block, block->behind);
+    bin_insert(arena, block);
+  }
+  if (joinable(before, block)) {
+    bin_remove(arena, before);
+    absorb(arena, before, block);
+    bin_insert(arena, before);
+  }
+}
+
+/* Cuts off what is not needed. If there is no memory for the description of the rest, the block stays large. */
+static void cut(hi_arena *arena, hi_block *block, size_t bytes) {
+  if (block->bytes - bytes < arena->source.alignment) return;
+  hi_block *rest = calloc(1, sizeof *rest);
+  if (!rest) return;
+  *rest = (hi_block){.arena = arena,
+                     .place = {block->place.buffer, block->place.offset + bytes},
+                     .bytes = block->bytes - bytes,
+                     .region = block->region,
+                     .before = block,
+                     .behind = block->behind,
+                     .stream = block->stream};
+  if (rest->behind) rest->behind->before = rest;
+  block->behind = rest;
+  block->bytes = bytes;
+  bin_insert(arena, rest);
+}
+
+/* The smallest of the first free blocks that fit and are ordered by `stream`; any stream if it is HI_NO_STREAM. */
+static hi_block *search(hi_arena *arena, size_t bytes, int stream) {
+  uint64_t candidates = arena->filled & (UINT64_MAX << bin_of(arena, bytes));
+  while (candidates) {
+    int bin = __builtin_ctzll(candidates), looked = 0;
+    hi_block *best = NULL;
+    for (hi_block *b = arena->bins[bin]; b && looked < BIN_SEARCH; b = b->next, looked++) {
+      bool ours = stream == HI_NO_STREAM || b->stream == stream || b->stream == HI_NO_STREAM;
+      if (ours && b->bytes >= bytes && (!best || b->bytes < best->bytes)) best = b;
+      if (best && best->bytes == bytes) break;
+    }
+    if (best) return best;
+    candidates &= candidates - 1;
+  }
+  return NULL;
+}
+
+/* When nothing fits: waits for the device, after which streams no longer matter, and joins all that is free. */
+static helio_status join_everything(hi_arena *arena) {
+  hi_reason_clear();
+  helio_status status = arena->source.devices->synchronize(arena->source.device);
+  if (status) return hi_fail(status, "%s failed: %s", arena->source.name, hi_reason(status));
+  for (hi_region *region = arena->regions; region; region = region->next) {
+    for (hi_block *b = region->first; b; b = b->behind) {
+      if (b->free) b->stream = HI_NO_STREAM;
+    }
+    for (hi_block *b = region->first; b;) {
+      if (!joinable(b, b->behind)) {
+        b = b->behind;
+        continue;
+      }
+      bin_remove(arena, b);
+      absorb(arena, b, b->behind);
+      bin_insert(arena, b);
+    }
+  }
+  return HELIO_OK;
+}
+
+/* In order of cost: what this stream freed; more memory; what another stream freed, behind an event; all that is free
+ * once the device has come to rest. */
+static hi_block *find(hi_arena *arena, size_t bytes, int stream) {
+  hi_block *block = search(arena, bytes, stream);
+  if (!block) {
+    block = grow(arena, bytes);
+    if (block) bin_insert(arena, block);
+  }
+  if (!block) {
+    block = search(arena, bytes, HI_NO_STREAM);
+    if (block && order_streams(arena, block->stream, stream)) block = NULL;
+  }
+  if (!block && !join_everything(arena)) block = search(arena, bytes, HI_NO_STREAM);
+  return block;
+}
+
+static uint64_t largest_free(const hi_arena *arena) {
+  uint64_t largest = 0;
+  for (int bin = BIN_COUNT - 1; bin >= 0 && !largest; bin--) {
+    for (hi_block *b = arena->bins[bin]; b; b = b->next) {
+      if (b->bytes > largest) largest = b->bytes;
+    }
+  }
+  return largest;
+}
+
+static void out_of_memory(hi_arena *arena, size_t bytes, const char *holder) {
+  helio_memory info = arena->info;
+  info.largest_free = largest_free(arena);
+  hi_report_out_of_memory(arena->source.name, bytes, holder, &info, arena->live);
+}
+
+/* Debug mode: really frees what was set aside; the device notices here what was written past the end. */
+static helio_status drain_quarantine(hi_arena *arena) {
+  helio_status result = HELIO_OK;
+  if (arena->quarantine) result = arena->source.devices->synchronize(arena->source.device);
+  while (arena->quarantine) {
+    hi_region *region = arena->quarantine;
+    arena->quarantine = region->next;
+    helio_status status = region_free(arena, region);
+    if (status && !result) {
+      result = hi_fail(status, "memory of %s was damaged: %s", arena->source.name, hi_reason(status));
+    }
+  }
+  arena->quarantined = 0;
+  return result;
+}
+
+static hi_block *allocate_exactly(hi_arena *arena, size_t bytes) {
+  hi_block *block = bytes <= room(arena) ? region_add(arena, bytes) : NULL;
+  if (block || drain_quarantine(arena)) return block;
+  return bytes <= room(arena) ? region_add(arena, bytes) : NULL;
+}
+
+static hi_block *allocate_locked(hi_arena *arena, size_t bytes, int stream) {
+  if (arena->source.exact) return allocate_exactly(arena, bytes);
+  size_t unit = arena->source.alignment;
+  size_t rounded = bytes > SIZE_MAX - unit ? SIZE_MAX / unit * unit : (bytes + unit - 1) / unit * unit;
+  hi_block *block = find(arena, rounded, stream);
+  if (!block) return NULL;
+  bin_remove(arena, block);
+  cut(arena, block, rounded);
+  return block;
+}
+
+hi_block *hi_arena_allocate(hi_arena *arena, size_t bytes, int stream, const char *holder) {
+  if (bytes == 0) bytes = 1;
+  hi_reason_clear();
+  pthread_mutex_lock(&arena->lock);
+  hi_block *block = allocate_locked(arena, bytes, stream);
+  if (block) {
+    block->requested = bytes;
+    block->stream = (signed char)stream;
+    block->used_by = 0;
+    atomic_init(&block->references, 1);
+    size_t length = strnlen(holder, sizeof block->holder - 1);
+    memcpy(block->holder, holder, length);
+    block->holder[length] = 0;
+    list_push(&arena->live, block);
+    open_to_host(block);
+    arena->info.in_use += block->bytes;
+    arena->info.allocations++;
+    if (arena->info.in_use > arena->info.peak) arena->info.peak = arena->info.in_use;
+  } else {
+    out_of_memory(arena, bytes, holder);
+  }
+  pthread_mutex_unlock(&arena->lock);
+  return block;
+}
+
+/* Debug mode: poison in the order of the stream, then set aside. */
+static void quarantine(hi_arena *arena, hi_block *block) {
+  static const unsigned char poison = 0xFF;
+  const hi_arena_source *s = &arena->source;
+  hi_region **link = &arena->regions, *region = block->region;
+  helio_status status =
+      s->memory->fill(s->device, s->stream[(int)block->stream], block->place, &poison, 1, block->bytes);
+  if (status) hi_log(HELIO_LOG_ERROR, "%s: cannot poison freed memory: %s", s->name, hi_reason(status));
+  while (*link != region) link = &(*link)->next;
+  *link = region->next;
+  region->next = arena->quarantine;
+  arena->quarantine = region;
+  arena->quarantined += region->bytes;
+  if (region->address) hi_poison(region->address, region->bytes);
+  free(block);
+  if (arena->quarantined > largest_quarantine) drain_quarantine(arena);
+}
+
+static void free_block(hi_arena *arena, hi_block *block) {
+  pthread_mutex_lock(&arena->lock);
+  list_remove(&arena->live, block);
+  arena->info.in_use -= block->bytes;
+  arena->info.allocations--;
+  for (int stream = 0; stream < HI_STREAM_COUNT; stream++) {
+    if (block->used_by >> stream & 1 && order_streams(arena, stream, block->stream)) {
+      hi_log(HELIO_LOG_ERROR, "%s: cannot order its streams: %s", arena->source.name, hi_reason(HELIO_DEVICE_FAILURE));
+    }
+  }
+  if (arena->source.exact) {
+    quarantine(arena, block);
+  } else {
+    if (arena->source.synchronous) block->stream = HI_NO_STREAM;
+    close_to_host(block);
+    give_back(arena, block);
+  }
+  pthread_mutex_unlock(&arena->lock);
+}
+
+void hi_block_hold(hi_block *block) {
+  atomic_fetch_add_explicit(&block->references, 1, memory_order_relaxed);
+}
+
+void hi_block_release(hi_block *block) {
+  if (!block || atomic_fetch_sub_explicit(&block->references, 1, memory_order_acq_rel) > 1) return;
+  if (block->arena) {
+    free_block(block->arena, block);
+  } else {
+    free(block); /* its device was closed before */
+  }
+}
+
+void hi_block_used(hi_block *block, int stream) {
+  if (block->stream == stream || !block->arena) return;
+  pthread_mutex_lock(&block->arena->lock);
+  block->used_by |= (unsigned char)(1u << stream);
+  pthread_mutex_unlock(&block->arena->lock);
+}
+
+void hi_arena_info(hi_arena *arena, helio_memory *info) {
+  pthread_mutex_lock(&arena->lock);
+  *info = arena->info;
+  info->largest_free = largest_free(arena);
+  pthread_mutex_unlock(&arena->lock);
+}
+
+helio_status hi_arena_check(hi_arena *arena) {
+  pthread_mutex_lock(&arena->lock);
+  helio_status status = drain_quarantine(arena);
+  pthread_mutex_unlock(&arena->lock);
+  return status;
+}
+
+/* Live blocks outlive the arena as shells, so that whoever holds them can still release them. */
+static void orphan(hi_arena *arena) {
+  for (hi_block *block = arena->live, *next; block; block = next) {
+    next = block->next;
+    block->arena = NULL;
+    block->place = (helio_place){NULL, 0};
+  }
+}
+
+void hi_arena_destroy(hi_arena *arena) {
+  if (!arena) return;
+  hi_arena_check(arena);
+  for (int i = 0; i < HI_STREAM_COUNT; i++) {
+    if (arena->events[i]) arena->source.streams->event_destroy(arena->source.device, arena->events[i]);
+  }
+  while (arena->regions) {
+    hi_region *region = arena->regions;
+    arena->regions = region->next;
+    for (hi_block *block = region->first, *behind; block && !arena->source.exact; block = behind) {
+      behind = block->behind;
+      if (block->free) free(block);
+    }
+    helio_status status = region_free(arena, region);
+    if (status) hi_log(HELIO_LOG_ERROR, "memory of %s was damaged: %s", arena->source.name, hi_reason(status));
+  }
+  orphan(arena);
+  pthread_mutex_destroy(&arena->lock);
+  free(arena);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a user is told when device memory runs out. */
+#ifndef HI_ARENA_REPORT_H
+#define HI_ARENA_REPORT_H
+
+#include "device/arena.h"
+
+/* Sets the error: device, request, limit, what is in use, and the largest holders among the `live` blocks. */
+void hi_report_out_of_memory(const char *device, size_t bytes, const char *holder, const helio_memory *info,
+                             const hi_block *live);
+
+/* "1.5 GiB" in a buffer of at least 24 bytes. */
+const char *hi_bytes_text(uint64_t bytes, char *text);
+
+#endif

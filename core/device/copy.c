@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/copy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/error.h"
+
+/* ---- staging: host memory that an asynchronous device reads later than the caller may keep it ---- */
+
+struct hi_staging {
+  void *memory;
+  size_t bytes;
+  helio_event *event; /* passed when the device has read it */
+  struct hi_staging *next;
+};
+
+static void staging_destroy(hi_device *device, struct hi_staging *staging) {
+  if (staging->event) device->member.streams->event_destroy(device->member.device, staging->event);
+  if (staging->memory) device->member.memory->host_free(device->member.device, staging->memory);
+  free(staging);
+}
+
+void hi_copy_finish(hi_device *device) {
+  while (device->staging) {
+    struct hi_staging *staging = device->staging;
+    device->staging = staging->next;
+    staging_destroy(device, staging);
+  }
+  if (device->order) device->member.streams->event_destroy(device->member.device, device->order);
+  device->order = NULL;
+}
+
+static struct hi_staging *staging_new(hi_device *device, size_t bytes) {
+  struct hi_staging *staging = calloc(1, sizeof *staging);
+  if (!staging) return NULL;
+  staging->bytes = bytes < 4096 ? 4096 : bytes;
+  if (device->member.memory->host_allocate(device->member.device, staging->bytes, &staging->memory) ||
+      device->member.streams->event_create(device->member.device, &staging->event)) {
+    staging_destroy(device, staging);
+    return NULL;
+  }
+  return staging;
+}
+
+/* A piece that is large enough and that the device has read, taken out of the list; a new one if there is none. */
+static struct hi_staging *staging_take(hi_device *device, size_t bytes) {
+  struct hi_staging *found = NULL;
+  pthread_mutex_lock(&device->lock);
+  for (struct hi_staging **link = &device->staging; *link && !found; link = &(*link)->next) {
+    struct hi_staging *staging = *link;
+    if (staging->bytes < bytes || staging->bytes / 4 > bytes + 4096) continue;
+    if (device->member.streams->event_query(device->member.device, staging->event)) continue;
+    *link = staging->next;
+    found = staging;
+    break;
+  }
+  pthread_mutex_unlock(&device->lock);
+  return found ? found : staging_new(device, bytes);
+}
+
+static void staging_return(hi_device *device, struct hi_staging *staging) {
+  pthread_mutex_lock(&device->lock);
+  staging->next = device->staging;
+  device->staging = staging;
+  pthread_mutex_unlock(&device->lock);
+}
+
+static helio_status copy_in_staged(hi_device *device, helio_place target, const void *source, size_t bytes) {
+  struct hi_staging *staging = staging_take(device, bytes);
+  if (!staging) return hi_fail(HELIO_OUT_OF_MEMORY, "no host memory to copy %zu bytes to %s", bytes, device->name);
+  helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
+  memcpy(staging->memory, source, bytes);
+  hi_reason_clear();
+  helio_status status = device->member.memory->copy_in(device->member.device, stream, target, staging->memory, bytes);
+  if (!status) status = device->member.streams->event_record(device->member.device, staging->event, stream);
+  staging_return(device, staging);
+  return status ? hi_device_failed(device, status, "copying to the device") : HELIO_OK;
+}
+
+/* ---- host and device ---- */
+
+helio_status hi_copy_in(hi_device *device, helio_place target, const void *source, size_t bytes) {
+  if (bytes == 0) return HELIO_OK;
+  if (!device->synchronous) return copy_in_staged(device, target, source, bytes);
+  hi_reason_clear();
+  helio_status status =
+      device->member.memory->copy_in(device->member.device, device->streams[HI_STREAM_COMPUTE], target, source, bytes);
+  return status ? hi_device_failed(device, status, "copying to the device") : HELIO_OK;
+}
+
+helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes) {
+  helio_status_word word = {0};
+  helio_backend_device *handle = device->member.device;
+  helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
+  hi_reason_clear();
+  helio_status status = HELIO_OK;
+  if (bytes > 0) status = device->member.memory->copy_out(handle, stream, target, source, bytes);
+  if (!status) status = device->member.memory->copy_out(handle, stream, &word, device->status->place, sizeof word);
+  if (!status) status = device->member.streams->synchronize(handle, stream);
+  return status ? hi_device_failed(device, status, "copying to the host") : hi_device_judge(device, &word);
+}
+
+/* ---- between devices ---- */
+
+/* Makes a stream of one device wait for what a stream of another device of the same backend was handed so far. */
+static helio_status order_devices(hi_device *earlier, helio_stream *earlier_stream, hi_device *later,
+                                  helio_stream *later_stream) {
+  if (earlier->synchronous) return HELIO_OK;
+  const helio_stream_table *streams = earlier->member.streams;
+  helio_backend_device *handle = earlier->member.device;
+  pthread_mutex_lock(&earlier->lock);
+  helio_status status = earlier->order ? HELIO_OK : streams->event_create(handle, &earlier->order);
+  if (!status) status = streams->event_record(handle, earlier->order, earlier_stream);
+  if (!status) status = streams->wait(later->member.device, later_stream, earlier->order);
+  pthread_mutex_unlock(&earlier->lock);
+  return status;
+}
+
+/* The way for any two devices: wait for the source, pass through the host, wait for the target. Memory that the host
+ * can touch is used in place. */
+static helio_status through_host(hi_device *to, helio_stream *to_stream, helio_place target, hi_device *from,
+                                 helio_stream *from_stream, helio_place source, size_t bytes) {
+  const helio_member *t = &to->member, *f = &from->member;
+  char *source_address = from->host_memory ? f->memory->native_buffer(source.buffer) : NULL;
+  char *target_address = to->host_memory ? t->memory->native_buffer(target.buffer) : NULL;
+  void *between = NULL;
+  helio_status status = HELIO_OK;
+  if (source_address) {
+    status = f->streams->synchronize(f->device, from_stream);
+    if (!status) status = t->memory->copy_in(t->device, to_stream, target, source_address + source.offset, bytes);
+    return status ? status : t->streams->synchronize(t->device, to_stream);
+  }
+  if (target_address) {
+    status = t->streams->synchronize(t->device, to_stream);
+    if (!status) status = f->memory->copy_out(f->device, from_stream, target_address + target.offset, source, bytes);
+    return status ? status : f->streams->synchronize(f->device, from_stream);
+  }
+  status = f->memory->host_allocate(f->device, bytes, &between);
+  if (status) return status;
+  status = f->memory->copy_out(f->device, from_stream, between, source, bytes);
+  if (!status) status = f->streams->synchronize(f->device, from_stream);
+  if (!status) status = t->memory->copy_in(t->device, to_stream, target, between, bytes);
+  if (!status) status = t->streams->synchronize(t->device, to_stream);
+  f->memory->host_free(f->device, between);
+  return status;
+}
+
+/* Directly, where both are of one backend and can. The source's stream waits as well, so that the source may be freed
+ * right after this call. */
+static helio_status directly(hi_device *to, helio_stream *to_stream, helio_place target, hi_device *from,
+                             helio_stream *from_stream, helio_place source, size_t bytes) {
+  if (to->physical->plugin != from->physical->plugin) return HELIO_NOT_SUPPORTED;
+  helio_status status = order_devices(from, from_stream, to, to_stream);
+  if (!status) {
+    status = to->member.memory->copy_peer(to->member.device, to_stream, target, from->member.device, source, bytes);
+  }
+  return status ? status : order_devices(to, to_stream, from, from_stream);
+}
+
+helio_status hi_copy(hi_device *to, helio_place target, hi_device *from, helio_place source, size_t bytes) {
+  if (bytes == 0) return HELIO_OK;
+  helio_stream *to_stream = to->streams[HI_STREAM_COMPUTE], *from_stream = from->streams[HI_STREAM_COMPUTE];
+  helio_status status;
+  hi_reason_clear();
+  if (to == from) {
+    status = to->member.memory->copy(to->member.device, to_stream, target, source, bytes);
+  } else {
+    status = directly(to, to_stream, target, from, from_stream, source, bytes);
+    if (status == HELIO_NOT_SUPPORTED) {
+      status = through_host(to, to_stream, target, from, from_stream, source, bytes);
+    }
+  }
+  return status ? hi_fail(status, "copying from %s to %s: %s", from->name, to->name, hi_reason(status)) : HELIO_OK;
+}
+
+helio_status hi_host_copy(const helio_host *host, const helio_member *to_member, helio_stream *stream,
+                          helio_place target, const helio_member *from_member, helio_place source, size_t bytes) {
+  (void)host;
+  hi_device *to = (hi_device *)to_member, *from = (hi_device *)from_member;
+  if (bytes == 0) return HELIO_OK;
+  if (to == from) return to->member.memory->copy(to->member.device, stream, target, source, bytes);
+  helio_status status = HELIO_NOT_SUPPORTED;
+  if (to->physical->plugin == from->physical->plugin) {
+    status = to->member.memory->copy_peer(to->member.device, stream, target, from->member.device, source, bytes);
+  }
+  if (status != HELIO_NOT_SUPPORTED) return status;
+  /* Whatever wrote the source, `stream` waits for it: when it is idle the source can be read on any stream. */
+  status = to->member.streams->synchronize(to->member.device, stream);
+  helio_stream *from_stream = status ? NULL : hi_device_stream(from, HI_STREAM_COPY);
+  if (!from_stream) return status ? status : HELIO_DEVICE_FAILURE;
+  return through_host(to, stream, target, from, from_stream, source, bytes);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving bytes between the host and devices, and between devices. */
+#ifndef HI_COPY_H
+#define HI_COPY_H
+
+#include "device/device.h"
+
+/* From host memory, which is free again when this returns; does not wait for an asynchronous device. */
+helio_status hi_copy_in(hi_device *device, helio_place target, const void *source, size_t bytes);
+
+/* To host memory, waits for it. Also reports what went wrong on the device before. */
+helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes);
+
+/* Between any two devices, in the order of their compute streams. */
+helio_status hi_copy(hi_device *to, helio_place target, hi_device *from, helio_place source, size_t bytes);
+
+/* The host table's copy (plugin.h). */
+helio_status hi_host_copy(const helio_host *host, const helio_member *to, helio_stream *stream, helio_place target,
+                          const helio_member *from, helio_place source, size_t bytes);
+
+/* Frees what copies keep on a device that has come to rest. */
+void hi_copy_finish(hi_device *device);
+
+#endif

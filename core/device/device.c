@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/copy.h"
+#include "device/topology.h"
+#include "runtime/environment.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+
+hi_device *hi_device_new(hi_physical *physical, int logical_index) {
+  hi_device *device = calloc(1, sizeof *device);
+  if (!device) return NULL;
+  uint32_t capabilities = physical->description.capabilities;
+  device->physical = physical;
+  device->logical_index = logical_index;
+  device->synchronous = capabilities & HELIO_CAPABLE_SYNCHRONOUS;
+  device->host_memory = capabilities & HELIO_CAPABLE_HOST_MEMORY;
+  device->member = (helio_member){.size = sizeof device->member,
+                                  .description = &physical->description,
+                                  .devices = &physical->plugin->devices,
+                                  .memory = &physical->plugin->memory,
+                                  .streams = &physical->plugin->streams,
+                                  .name = device->name,
+                                  .physical_id = physical->id};
+  pthread_mutex_init(&device->lock, NULL);
+  return device;
+}
+
+helio_status hi_device_failed(const hi_device *device, helio_status status, const char *what) {
+  return hi_fail(status, "%s on %s: %s", what, device->name, hi_reason(status));
+}
+
+static void close_device(hi_device *device) {
+  helio_backend_device *handle = device->member.device;
+  if (!handle) return;
+  hi_reason_clear();
+  helio_status status = device->member.devices->synchronize(handle);
+  if (status) hi_log(HELIO_LOG_ERROR, "%s failed at its end: %s", device->name, hi_reason(status));
+  if (device->plans) device->plans_free(device->plans);
+  device->plans = NULL;
+  hi_copy_finish(device);
+  hi_block_release(device->status);
+  device->status = NULL;
+  hi_arena_destroy(device->arena);
+  device->arena = NULL;
+  for (int i = 0; i < HI_STREAM_COUNT; i++) {
+    if (device->streams[i]) device->member.streams->destroy(handle, device->streams[i]);
+    device->streams[i] = NULL;
+  }
+  device->member.devices->close(handle);
+  device->member.device = NULL;
+}
+
+void hi_device_free(hi_device *device) {
+  if (!device) return;
+  close_device(device);
+  pthread_mutex_destroy(&device->lock);
+  free(device);
+}
+
+/* With growth off the device's share of what is free is taken in one piece, but for a small rest that others need. */
+static helio_status reserve_of(hi_device *device, const hi_device_settings *settings, uint64_t *reserve) {
+  uint64_t available = 0, total = 0;
+  hi_reason_clear();
+  helio_status status = device->member.devices->memory_info(device->member.device, &available, &total);
+  if (status) return hi_device_failed(device, status, "asking for free memory");
+  available = (available - available / 20) / (uint64_t)settings->sharers;
+  if (settings->limit && settings->limit < available) available = settings->limit;
+  *reserve = available / device->member.description->alignment * device->member.description->alignment;
+  return HELIO_OK;
+}
+
+static helio_status make_arena(hi_device *device, const hi_device_settings *settings) {
+  hi_arena_source source = {.name = device->name,
+                            .device = device->member.device,
+                            .devices = device->member.devices,
+                            .memory = device->member.memory,
+                            .streams = device->member.streams,
+                            .stream = {device->streams[HI_STREAM_COMPUTE]},
+                            .alignment = device->member.description->alignment,
+                            .limit = settings->limit,
+                            .synchronous = device->synchronous,
+                            .host_memory = device->host_memory,
+                            .exact = hi_environment_number(HI_ARENA_DEBUG)};
+  if (!settings->growth && !source.exact) {
+    helio_status status = reserve_of(device, settings, &source.reserve);
+    if (status) return status;
+    source.limit = source.reserve;
+  }
+  device->arena = hi_arena_new(&source);
+  return device->arena ? HELIO_OK : HELIO_OUT_OF_MEMORY;
+}
+
+static helio_status clear_status(hi_device *device) {
+  static const unsigned char zero = 0;
+  return device->member.memory->fill(device->member.device, device->streams[HI_STREAM_COMPUTE], device->status->place,
+                                     &zero, 1, sizeof(helio_status_word));
+}
+
+static helio_status open_device(hi_device *device) {
+  hi_device_settings settings;
+  helio_status status = hi_topology_first_use(device, &settings);
+  if (status) return status;
+  hi_physical *physical = device->physical;
+  helio_open_options options = {.size = sizeof options,
+                                .logical_index = (uint32_t)device->logical_index,
+                                .logical_count = (uint32_t)physical->logical_count,
+                                .threads = settings.threads,
+                                .spin_us = settings.spin_us,
+                                .memory_limit = settings.limit};
+  hi_reason_clear();
+  status =
+      device->member.devices->open(physical->plugin->state, physical->plugin_index, &options, &device->member.device);
+  if (status) return hi_device_failed(device, status, "opening the device");
+  status = device->member.streams->create(device->member.device, &device->streams[HI_STREAM_COMPUTE]);
+  if (status) {
+    hi_device_failed(device, status, "making a stream");
+  } else {
+    status = make_arena(device, &settings);
+  }
+  if (!status) {
+    device->status = hi_arena_allocate(device->arena, sizeof(helio_status_word), HI_STREAM_COMPUTE, "status word");
+    status = device->status ? HELIO_OK : HELIO_OUT_OF_MEMORY;
+  }
+  if (!status) {
+    status = clear_status(device);
+    if (status) hi_device_failed(device, status, "clearing the status word");
+  }
+  if (status) close_device(device);
+  return status;
+}
+
+helio_status hi_device_use(hi_device *device) {
+  if (atomic_load_explicit(&device->open, memory_order_acquire)) return HELIO_OK;
+  helio_status status = HELIO_OK;
+  pthread_mutex_lock(&device->lock);
+  if (!atomic_load(&device->open)) {
+    status = open_device(device);
+    if (!status) atomic_store_explicit(&device->open, true, memory_order_release);
+  }
+  pthread_mutex_unlock(&device->lock);
+  return status;
+}
+
+helio_stream *hi_device_stream(hi_device *device, int index) {
+  if (index == HI_STREAM_COMPUTE) return device->streams[index]; /* made when the device was opened */
+  pthread_mutex_lock(&device->lock);
+  helio_stream *stream = device->streams[index];
+  if (!stream) {
+    hi_reason_clear();
+    helio_status status = device->member.streams->create(device->member.device, &stream);
+    if (status) {
+      hi_device_failed(device, status, "making a stream");
+      stream = NULL;
+    } else {
+      device->streams[index] = stream;
+      hi_arena_set_stream(device->arena, index, stream);
+    }
+  }
+  pthread_mutex_unlock(&device->lock);
+  return stream;
+}
+
+static const char *operation_name(uint32_t operation) {
+  switch (operation) {
+#define NAME(name, value)                                                                                              \
+  case HELIO_OP_##name:                                                                                                \
+    return #name;
+    HELIO_OPERATION_LIST(NAME)
+#undef NAME
+  }
+  return "an operation";
+}
+
+helio_status hi_device_judge(hi_device *device, const helio_status_word *word) {
+  if (!word->code) return HELIO_OK;
+  helio_status status = clear_status(device);
+  if (status) return hi_device_failed(device, status, "clearing the status word");
+  return hi_fail(HELIO_BAD_DATA, "%s on %s met the value %lld, which is out of range", operation_name(word->operation),
+                 device->name, (long long)word->value);
+}
+
+helio_status hi_device_synchronize(hi_device *device) {
+  if (!atomic_load_explicit(&device->open, memory_order_acquire)) return HELIO_OK;
+  helio_status_word word = {0};
+  helio_backend_device *handle = device->member.device;
+  hi_reason_clear();
+  helio_status status = device->member.devices->synchronize(handle);
+  if (!status) {
+    status = device->member.memory->copy_out(handle, device->streams[HI_STREAM_COMPUTE], &word, device->status->place,
+                                             sizeof word);
+  }
+  if (!status) status = device->member.streams->synchronize(handle, device->streams[HI_STREAM_COMPUTE]);
+  if (status) return hi_device_failed(device, status, "waiting");
+  status = hi_device_judge(device, &word);
+  return status ? status : hi_arena_check(device->arena);
+}

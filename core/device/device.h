@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A logical device: opened at its first use, with streams, an arena and room for prepared kernel calls. */
+#ifndef HI_DEVICE_H
+#define HI_DEVICE_H
+
+#include <helio/helio.h>
+#include <helio/plugin.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "device/arena.h"
+#include "device/name.h"
+#include "runtime/plugins.h"
+
+typedef struct hi_physical {
+  hi_plugin *plugin;
+  uint32_t plugin_index;
+  helio_device_description description;
+  helio_device info;
+  char name[HI_NAME_LENGTH];
+  uint64_t id;
+  /* settings, under topology.c's lock */
+  bool growth;
+  uint64_t limit;   /* for each of its logical devices, 0: none */
+  uint64_t *limits; /* of each logical device, 0: none; NULL: none for any */
+  int logical_count;
+  int opened; /* logical devices that were opened */
+} hi_physical;
+
+typedef struct hi_device {
+  helio_member member; /* first: what a collective hands back is the device */
+  helio_device info;
+  char name[HI_NAME_LENGTH];
+  hi_physical *physical;
+  int logical_index;
+  bool synchronous, host_memory;
+  atomic_bool open;
+  bool retired;         /* the settings were changed before it was used; under topology.c's lock */
+  pthread_mutex_t lock; /* of opening and of making streams */
+  helio_stream *streams[HI_STREAM_COUNT];
+  hi_arena *arena;
+  hi_block *status;           /* of a helio_status_word */
+  struct hi_staging *staging; /* kept by copy.c */
+  helio_event *order;         /* likewise */
+  void *plans;                /* kept by ops/plans.c */
+  void (*plans_free)(void *plans);
+} hi_device;
+
+hi_device *hi_device_new(hi_physical *physical, int logical_index);
+void hi_device_free(hi_device *device);
+
+/* The first use: opens the device if that was not done. */
+helio_status hi_device_use(hi_device *device);
+
+/* The stream, made when it is first asked for; NULL with the error set. The device is in use. */
+helio_stream *hi_device_stream(hi_device *device, int index);
+
+/* Reports a failure of a plugin's call on the device as the thread's error. */
+helio_status hi_device_failed(const hi_device *device, helio_status status, const char *what);
+
+/* Waits for all streams and reads the status word: bad data that a kernel found is an error. */
+helio_status hi_device_synchronize(hi_device *device);
+
+/* Takes the status word that was read as `word` for an error if it says so, and clears it on the device. */
+helio_status hi_device_judge(hi_device *device, const helio_status_word *word);
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/topology.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "device/name.h"
+#include "runtime/environment.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include "runtime/machine.h"
+
+/* A list of devices as users see it, in all and by type. */
+typedef struct lists {
+  const helio_device **all, **cpu, **gpu;
+  int all_count, cpu_count, gpu_count;
+} lists;
+
+/* The logical devices at a time. A new one is published when settings change; old ones stay until the end, because
+ * threads may be looking at them. */
+typedef struct snapshot {
+  hi_device **devices;
+  int count;
+  lists lists;
+  struct snapshot *older;
+} snapshot;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of everything below but the pointer `current` */
+static hi_physical **physicals, **visible;
+static int physical_count, visible_count;
+static lists physical_lists;
+static double fraction = 1;
+static _Atomic(snapshot *) current;
+static atomic_uint version;
+
+void hi_topology_lock(void) {
+  pthread_mutex_lock(&lock);
+}
+
+void hi_topology_unlock(void) {
+  pthread_mutex_unlock(&lock);
+}
+
+void hi_topology_set_fraction(double value) {
+  fraction = value;
+}
+
+static const char *class_name(uint32_t device_class) {
+  return device_class == HELIO_CLASS_CPU ? "CPU" : "GPU";
+}
+
+/* ---- lists for users ---- */
+
+static bool lists_allocate(lists *l, int count) {
+  size_t room = (size_t)count + 1;
+  l->all = calloc(room, sizeof *l->all);
+  l->cpu = calloc(room, sizeof *l->cpu);
+  l->gpu = calloc(room, sizeof *l->gpu);
+  return l->all && l->cpu && l->gpu;
+}
+
+static void lists_free(lists *l) {
+  free(l->all);
+  free(l->cpu);
+  free(l->gpu);
+  memset(l, 0, sizeof *l);
+}
+
+static void lists_append(lists *l, const helio_device *device) {
+  l->all[l->all_count++] = device;
+  if (strcmp(device->type, "CPU") == 0) {
+    l->cpu[l->cpu_count++] = device;
+  } else {
+    l->gpu[l->gpu_count++] = device;
+  }
+}
+
+static const helio_device *const *lists_choose(const lists *l, const char *type, int *count) {
+  static const helio_device *const none[] = {NULL};
+  if (!type || strcasecmp(type, "CPU") == 0 || strcasecmp(type, "GPU") == 0) {
+    bool cpu = type && (type[0] | 0x20) == 'c';
+    *count = !type ? l->all_count : cpu ? l->cpu_count : l->gpu_count;
+    return !type ? l->all : cpu ? l->cpu : l->gpu;
+  }
+  *count = 0;
+  return none;
+}
+
+/* ---- physical devices ---- */
+
+static helio_device describe(const hi_physical *physical) {
+  const helio_device_description *d = &physical->description;
+  return (helio_device){.type = class_name(d->device_class),
+                        .backend = physical->plugin->report.name,
+                        .description = d->name,
+                        .vendor = d->vendor ? d->vendor : "",
+                        .architecture = d->architecture ? d->architecture : "",
+                        .native_api = d->native_api ? d->native_api : "none",
+                        .bus_id = d->bus_id ? d->bus_id : "",
+                        .memory = d->memory,
+                        .compute_units = (int)d->compute_units,
+                        .properties = d->properties};
+}
+
+/* NULL if the description can be worked with. */
+static const char *wrong_with(const helio_device_description *d) {
+  if (d->device_class != HELIO_CLASS_CPU && d->device_class != HELIO_CLASS_GPU) return "is of an unknown class";
+  if (!d->name) return "has no name";
+  if (d->alignment < 64 || d->alignment & (d->alignment - 1)) return "has an alignment that is no power of two from 64";
+  return NULL;
+}
+
+static bool seen_through_another(const hi_physical *physical) {
+  const char *bus_id = physical->info.bus_id;
+  for (int i = 0; *bus_id && i < physical_count; i++) {
+    if (physicals[i]->plugin == physical->plugin || strcmp(physicals[i]->info.bus_id, bus_id) != 0) continue;
+    hi_log(HELIO_LOG_INFO, "%s device %u at %s is used through %s", physical->plugin->report.name,
+           physical->plugin_index, bus_id, physicals[i]->plugin->report.name);
+    return true;
+  }
+  return false;
+}
+
+static int count_before(const hi_physical *physical, bool by_backend) {
+  int count = 0;
+  for (int i = 0; i < physical_count && physicals[i] != physical; i++) {
+    bool same = by_backend ? physicals[i]->plugin == physical->plugin
+                           : physicals[i]->description.device_class == physical->description.device_class;
+    count += same;
+  }
+  return count;
+}
+
+static helio_status add_physical(hi_plugin *plugin, uint32_t index, uint32_t device_class) {
+  hi_physical **grown = realloc(physicals, ((size_t)physical_count + 1) * sizeof *physicals);
+  if (grown) physicals = grown;
+  hi_physical *p = grown ? calloc(1, sizeof *p) : NULL;
+  if (!p) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of devices");
+  p->plugin = plugin;
+  p->plugin_index = index;
+  p->description.size = sizeof p->description;
+  p->logical_count = 1;
+  p->growth = true;
+  hi_reason_clear();
+  helio_status status = plugin->devices.describe(plugin->state, index, &p->description);
+  const char *wrong = status ? hi_reason(status) : wrong_with(&p->description);
+  if (wrong) hi_log(HELIO_LOG_WARNING, "%s device %u is not used: %s", plugin->report.name, index, wrong);
+  bool other_pass = device_class && p->description.device_class != device_class;
+  if (!wrong) p->info = describe(p);
+  if (wrong || other_pass || seen_through_another(p)) {
+    free(p);
+    return HELIO_OK;
+  }
+  p->id = (uint64_t)physical_count;
+  p->info.index = count_before(p, false);
+  p->info.backend_index = count_before(p, true);
+  hi_name_print_physical(p->info.type, p->info.index, p->name);
+  p->info.name = p->info.physical = p->name;
+  physicals[physical_count++] = p;
+  return HELIO_OK;
+}
+
+/* All devices of a class (0: of any) of all backends, in their order. */
+static helio_status add_class(uint32_t device_class) {
+  int backend_count;
+  hi_plugin *const *backends = hi_backends(&backend_count);
+  for (int i = 0; i < backend_count; i++) {
+    uint32_t count = 0;
+    hi_reason_clear();
+    helio_status status = backends[i]->devices.count(backends[i]->state, &count);
+    if (status)
+      hi_log(HELIO_LOG_WARNING, "%s cannot count its devices: %s", backends[i]->report.name, hi_reason(status));
+    for (uint32_t index = 0; !status && index < count; index++) {
+      status = add_physical(backends[i], index, device_class);
+      if (status) return status;
+    }
+  }
+  return HELIO_OK;
+}
+
+static helio_status find_physicals(void) {
+  helio_status status;
+  if (hi_backends_ordered()) {
+    status = add_class(0);
+  } else {
+    status = add_class(HELIO_CLASS_GPU);
+    if (!status) status = add_class(HELIO_CLASS_CPU);
+  }
+  if (status) return status;
+  if (physical_count == 0) return hi_fail(HELIO_NO_DEVICE, "no backend has a usable device");
+  if (!lists_allocate(&physical_lists, physical_count)) {
+    return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of devices");
+  }
+  for (int i = 0; i < physical_count; i++) lists_append(&physical_lists, &physicals[i]->info);
+  return HELIO_OK;
+}
+
+hi_physical *const *hi_physicals(int *count) {
+  *count = physical_count;
+  return physicals;
+}
+
+hi_physical *hi_physical_find(const hi_name *name) {
+  for (int i = 0; i < physical_count && !name->remote; i++) {
+    const helio_device *info = &physicals[i]->info;
+    if ((strcasecmp(info->type, name->kind) == 0 && info->index == name->index) ||
+        (strcasecmp(info->backend, name->kind) == 0 && info->backend_index == name->index)) {
+      return physicals[i];
+    }
+  }
+  return NULL;
+}
+
+helio_status hi_topology_show(hi_physical *const *chosen, int count) {
+  hi_physical **list = calloc((size_t)count + (size_t)physical_count, sizeof *list);
+  if (!list) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of devices");
+  int shown = 0;
+  bool host = false;
+  for (int i = 0; i < count; i++) {
+    list[shown++] = chosen[i];
+    host = host || chosen[i]->plugin->is_host;
+  }
+  for (int i = 0; i < physical_count && !host; i++) {
+    if (physicals[i]->plugin->is_host) list[shown++] = physicals[i];
+  }
+  free(visible);
+  visible = list;
+  visible_count = shown;
+  return HELIO_OK;
+}
+
+/* ---- logical devices ---- */
+
+bool hi_topology_used(uint32_t device_class) {
+  for (int i = 0; i < physical_count; i++) {
+    bool concerned = !device_class || physicals[i]->description.device_class == device_class;
+    if (concerned && physicals[i]->opened > 0) return true;
+  }
+  return false;
+}
+
+static uint64_t smaller_limit(uint64_t a, uint64_t b) {
+  return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static uint64_t limit_of(const hi_physical *physical, int logical_index) {
+  uint64_t limit = physical->limit;
+  if (physical->limits) limit = smaller_limit(limit, physical->limits[logical_index]);
+  if (fraction < 1) {
+    double share = fraction * (double)physical->description.memory / physical->logical_count;
+    limit = smaller_limit(limit, (uint64_t)share);
+  }
+  return limit;
+}
+
+static hi_device *still_open(const hi_physical *physical, int logical_index) {
+  snapshot *s = atomic_load(&current);
+  for (int i = 0; s && i < s->count; i++) {
+    hi_device *device = s->devices[i];
+    if (device->physical == physical && device->logical_index == logical_index && atomic_load(&device->open)) {
+      return device;
+    }
+  }
+  return NULL;
+}
+
+static void snapshot_free(snapshot *s) {
+  lists_free(&s->lists);
+  free(s->devices);
+  free(s);
+}
+
+/* Adds the next logical device to a snapshot, numbered by those before it. */
+static bool snapshot_add(snapshot *s, hi_physical *physical, int logical_index) {
+  hi_device *device = still_open(physical, logical_index);
+  if (!device) {
+    device = hi_device_new(physical, logical_index);
+    if (!device) return false;
+    int backend_index = 0;
+    for (int i = 0; i < s->count; i++) backend_index += s->devices[i]->physical->plugin == physical->plugin;
+    bool cpu = physical->description.device_class == HELIO_CLASS_CPU;
+    device->info = physical->info;
+    device->info.index = cpu ? s->lists.cpu_count : s->lists.gpu_count;
+    device->info.backend_index = backend_index;
+    device->info.memory_limit = limit_of(physical, logical_index);
+    hi_name_print(device->info.type, device->info.index, device->name);
+    device->info.name = device->name;
+  }
+  s->devices[s->count++] = device;
+  lists_append(&s->lists, &device->info);
+  return true;
+}
+
+/* Frees the devices of a snapshot that was not published, but for those that the published one has too. */
+static void discard(snapshot *s) {
+  for (int i = 0; i < s->count; i++) {
+    if (!atomic_load(&s->devices[i]->open)) hi_device_free(s->devices[i]);
+  }
+  snapshot_free(s);
+}
+
+helio_status hi_topology_rebuild(void) {
+  int count = 0;
+  for (int i = 0; i < visible_count; i++) count += visible[i]->logical_count;
+  snapshot *s = calloc(1, sizeof *s);
+  if (s) s->devices = calloc((size_t)count + 1, sizeof *s->devices);
+  if (!s || !s->devices || !lists_allocate(&s->lists, count)) {
+    if (s) snapshot_free(s);
+    return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of devices");
+  }
+  for (int i = 0; i < visible_count; i++) {
+    for (int j = 0; j < visible[i]->logical_count; j++) {
+      if (snapshot_add(s, visible[i], j)) continue;
+      discard(s);
+      return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of devices");
+    }
+  }
+  snapshot *old = atomic_load(&current);
+  for (int i = 0; old && i < old->count; i++) {
+    if (!atomic_load(&old->devices[i]->open)) old->devices[i]->retired = true;
+  }
+  s->older = old;
+  atomic_store_explicit(&current, s, memory_order_release);
+  atomic_fetch_add_explicit(&version, 1, memory_order_release);
+  return HELIO_OK;
+}
+
+unsigned hi_topology_version(void) {
+  return atomic_load_explicit(&version, memory_order_acquire);
+}
+
+static int threads_of_process(void) {
+  uint64_t asked = hi_environment_number(HI_NUM_THREADS);
+  return asked > 0 && asked < 4096 ? (int)asked : hi_machine_cores();
+}
+
+helio_status hi_topology_first_use(hi_device *device, hi_device_settings *settings) {
+  hi_physical *physical = device->physical;
+  helio_status status = HELIO_OK;
+  pthread_mutex_lock(&lock);
+  if (device->retired) {
+    status = hi_fail(HELIO_WRONG_STATE, "%s was replaced when the devices were configured anew", device->name);
+  } else {
+    int all = threads_of_process(), count = physical->logical_count;
+    int share = all / count + (device->logical_index < all % count);
+    bool cpu = physical->description.device_class == HELIO_CLASS_CPU;
+    bool crowded = all > hi_machine_cores() || count > all;
+    *settings = (hi_device_settings){.growth = physical->growth,
+                                     .limit = device->info.memory_limit,
+                                     .sharers = count - physical->opened,
+                                     .threads = !cpu        ? 0
+                                                : share > 0 ? (uint32_t)share
+                                                            : 1,
+                                     .spin_us = crowded ? 0 : (uint32_t)hi_environment_number(HI_SPIN_US)};
+    physical->opened++;
+  }
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+hi_device *const *hi_devices(int *count) {
+  snapshot *s = atomic_load_explicit(&current, memory_order_acquire);
+  *count = s->count;
+  return s->devices;
+}
+
+hi_device *hi_device_find(const hi_name *name) {
+  int count;
+  hi_device *const *devices = hi_devices(&count);
+  if (name->remote || name->physical) return NULL;
+  for (int i = 0; i < count; i++) {
+    const helio_device *info = &devices[i]->info;
+    if (strcasecmp(info->type, name->kind) == 0 && info->index == name->index) return devices[i];
+  }
+  for (int i = 0; i < count; i++) { /* a backend's own numbers come second: "cpu" is a type first */
+    const helio_device *info = &devices[i]->info;
+    if (strcasecmp(info->backend, name->kind) == 0 && info->backend_index == name->index) return devices[i];
+  }
+  return NULL;
+}
+
+helio_status hi_device_unknown(const hi_name *name, bool soft_placement) {
+  char full[HI_NAME_LENGTH], types[32] = "", all[900] = "";
+  int count;
+  size_t length = 0;
+  hi_device *const *devices = hi_devices(&count);
+  hi_name_print(name->kind, name->index, full);
+  for (int i = 0; i < count; i++) {
+    if (!strstr(types, devices[i]->info.type)) {
+      snprintf(types + strlen(types), sizeof types - strlen(types), "%s%s", *types ? ", " : "", devices[i]->info.type);
+    }
+    if (length < sizeof all) {
+      length += (size_t)snprintf(all + length, sizeof all - length, "%s%s", i ? ", " : "", devices[i]->name);
+    }
+  }
+  return hi_fail(HELIO_NO_DEVICE,
+                 "Could not satisfy device specification '%s'. enable_soft_placement=%d. Supported device types [%s]. "
+                 "All available devices [%s]. %s unknown device.",
+                 full, soft_placement, types, all, full);
+}
+
+hi_device *hi_device_named(const char *text) {
+  hi_name name;
+  if (!text || !hi_name_parse(text, &name)) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "'%s' is not the name of a device; names look like cpu:0 or /device:GPU:1",
+            text ? text : "(null)");
+    return NULL;
+  }
+  hi_device *device = hi_device_find(&name);
+  if (!device) hi_device_unknown(&name, false);
+  return device;
+}
+
+/* ---- start and end ---- */
+
+helio_status hi_topology_start(void) {
+  fraction = 1;
+  helio_status status = find_physicals();
+  if (!status) status = hi_topology_show(physicals, physical_count);
+  if (!status) status = hi_configure_from_environment();
+  if (!status) status = hi_topology_rebuild();
+  if (status) hi_topology_finish();
+  return status;
+}
+
+/* A device may stand in several snapshots: it is freed with the newest it stands in. */
+static void free_devices(void) {
+  for (snapshot *s = atomic_load(&current); s; s = s->older) {
+    for (int i = 0; i < s->count; i++) {
+      hi_device *device = s->devices[i];
+      for (snapshot *o = s; o; o = o->older) {
+        for (int j = 0; j < o->count; j++) {
+          if (o->devices[j] == device) o->devices[j] = NULL;
+        }
+      }
+      hi_device_free(device);
+    }
+  }
+}
+
+void hi_topology_finish(void) {
+  free_devices();
+  for (snapshot *s = atomic_exchange(&current, NULL), *older; s; s = older) {
+    older = s->older;
+    snapshot_free(s);
+  }
+  lists_free(&physical_lists);
+  while (physical_count > 0) {
+    free(physicals[--physical_count]->limits);
+    free(physicals[physical_count]);
+  }
+  free(physicals);
+  free(visible);
+  physicals = visible = NULL;
+  visible_count = 0;
+}
+
+const helio_device *const *helio_physical_devices(const char *type, int *count) {
+  if (hi_enter(__func__)) return NULL;
+  if (count) return lists_choose(&physical_lists, type, count);
+  hi_fail(HELIO_INVALID_ARGUMENT, "count is NULL");
+  return NULL;
+}
+
+const helio_device *const *helio_logical_devices(const char *type, int *count) {
+  if (hi_enter(__func__)) return NULL;
+  if (count) return lists_choose(&atomic_load_explicit(&current, memory_order_acquire)->lists, type, count);
+  hi_fail(HELIO_INVALID_ARGUMENT, "count is NULL");
+  return NULL;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heliostat: all that a program needs.
+ *
+ * Conventions
+ *
+ * - The first call starts the library; helio_init() is for those who want the report of starting by itself.
+ * - Functions that make something return NULL on failure, others a helio_status. The thread's error keeps what went
+ *   wrong until it is taken (helio_error_take); while one is pending, calls do nothing, return NULL or the pending
+ *   status, so a chain of calls is checked once at its end. Release functions always work and accept NULL.
+ * - Optional arguments are named: helio_matmul(a, b, .transpose_b = true). Zero is the default of each. The macro puts
+ *   all arguments into one struct; C++ calls the function with `_with` at the end of its name and fills the struct.
+ * - Values made by operations belong to the innermost HELIO_POOL of the thread (outside any, to the thread's own pool,
+ *   which ends with the thread or at helio_shutdown) and die with it. helio_keep() lets one out; helio_release() ends
+ *   what was kept.
+ * - All functions may be called from any thread. A scope (HELIO_POOL, HELIO_DEVICE) belongs to its thread.
+ * - After fork() the child may not use a library that its parent had started: calls answer with an error.
+ */
+#ifndef HELIO_H
+#define HELIO_H
+
+#include <helio/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HELIO_VERSION_MAJOR 0
+#define HELIO_VERSION_MINOR 1
+#define HELIO_VERSION_PATCH 0
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Start and end
+ */
+
+/* "0.1.0", of the library that runs, which may differ from the header's. */
+HELIO_EXPORT const char *helio_version(void);
+
+/* Reads the environment, loads the plugins and finds the devices. Does nothing if that was done. */
+HELIO_EXPORT helio_status helio_init(void);
+
+/* Closes all devices and unloads the plugins; the next call would start anew. Values that are still alive lose their
+ * contents and can only be released. No other thread may be inside a call of the library. */
+HELIO_EXPORT helio_status helio_shutdown(void);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Errors and log
+ */
+
+typedef struct helio_error {
+  helio_status status;
+  const char *where;  /* the function of this header that failed */
+  char message[2000]; /* cause, names, what to do */
+} helio_error;
+
+/* The calling thread's pending status, HELIO_OK if none, and its message, "" if none. */
+HELIO_EXPORT helio_status helio_error_pending(void);
+HELIO_EXPORT const char *helio_error_message(void);
+
+/* Takes the pending error away and returns its status. `error` may be NULL. */
+HELIO_EXPORT helio_status helio_error_take(helio_error *error);
+
+HELIO_EXPORT const char *helio_status_name(helio_status status); /* "HELIO_OUT_OF_MEMORY" */
+HELIO_EXPORT const char *helio_status_text(helio_status status); /* "out of memory" */
+
+/* Receives each line that is at or above the level, without its end; placement lines have level INFO. */
+typedef void (*helio_log_sink)(void *user, helio_log_level level, const char *line);
+
+/* NULL gives back the default, standard error. The sink may be called from any thread, one call at a time; it must not
+ * call the library. */
+HELIO_EXPORT void helio_set_log_sink(helio_log_sink sink, void *user);
+HELIO_EXPORT helio_status helio_set_log_level(helio_log_level level);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Devices
+ *
+ * Names: "cpu:0", "/gpu:1", "/device:GPU:1", "cuda:0" and, in full, "/job:localhost/replica:0/task:0/device:GPU:0".
+ * Case does not matter. GPUs of all backends are numbered together. A physical device is "/physical_device:GPU:0".
+ *
+ * Visible devices, logical devices and memory may be set until the first use of the devices concerned: the first
+ * allocation on one of them. Listing them is not a use.
+ */
+
+typedef struct helio_device {
+  const char *name;         /* "/job:localhost/replica:0/task:0/device:CPU:0", or "/physical_device:CPU:0" */
+  const char *type;         /* "CPU" or "GPU" */
+  int index;                /* among the devices of this type */
+  const char *backend;      /* the plugin that reaches it */
+  int backend_index;        /* among this backend's devices */
+  const char *physical;     /* of a logical device, its physical one's name; else its own */
+  const char *description;  /* as the vendor calls it */
+  const char *vendor;       /* "" where unknown */
+  const char *architecture; /* "x86-64 avx512" */
+  const char *native_api;   /* "host", "cuda", … */
+  const char *bus_id;       /* "" where it has none */
+  uint64_t memory;          /* bytes in all of the physical device */
+  uint64_t memory_limit;    /* of a logical device, 0 if it has none */
+  int compute_units;
+  const char *const *properties; /* "key=value", the last one NULL */
+} helio_device;
+
+/* The devices of a type ("GPU", "CPU", NULL for all), in order of preference. None is an empty list, not an error. The
+ * list stays valid until helio_shutdown. NULL only on failure. */
+HELIO_EXPORT const helio_device *const *helio_physical_devices(const char *type, int *count);
+HELIO_EXPORT const helio_device *const *helio_logical_devices(const char *type, int *count);
+
+/* Only these physical devices exist from now on, in this order; those of types not named are all hidden, except that
+ * the CPU stays as host. count 0: none but the host. */
+HELIO_EXPORT helio_status helio_set_visible_devices(const char *const *names, int count);
+
+/* Cuts a physical device into `count` logical ones; limits[i] bytes each, 0: none; limits NULL: none for any. */
+HELIO_EXPORT helio_status helio_set_logical_devices(const char *physical, const uint64_t *limits, int count);
+
+/* On (the default): memory is taken as needed and kept. Off: nearly all that is free, within limit and fraction, is
+ * taken in one piece at first use. device NULL: all. */
+HELIO_EXPORT helio_status helio_set_memory_growth(const char *device, bool on);
+
+/* No logical device takes more than its share of this fraction of its physical device's memory. */
+HELIO_EXPORT helio_status helio_set_memory_fraction(double fraction);
+
+/* No more than this many bytes; device NULL: for each logical device; 0: no limit. */
+HELIO_EXPORT helio_status helio_set_memory_limit(const char *device, uint64_t bytes);
+
+typedef struct helio_memory {
+  size_t size;           /* of this struct, filled in by helio_memory_info() */
+  uint64_t in_use;       /* bytes of live allocations */
+  uint64_t peak;         /* the most that was in use at a time */
+  uint64_t reserved;     /* bytes taken from the device */
+  uint64_t largest_free; /* the largest piece that can be had without taking more */
+  uint64_t limit;        /* the most that may be taken; 0: no limit */
+  uint64_t allocations;  /* live */
+  uint64_t taken;        /* how often memory was taken from the device so far */
+} helio_memory;
+
+#define helio_memory_info(device, info) helio_memory_info_sized(device, info, sizeof(helio_memory))
+HELIO_EXPORT helio_status helio_memory_info_sized(const char *device, helio_memory *info, size_t size);
+
+/* Waits until all work handed to the device (NULL: all devices) is done, and reports what went wrong there late. */
+HELIO_EXPORT helio_status helio_synchronize(const char *device);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Placement
+ *
+ * An operation outside any HELIO_DEVICE runs on the first device in order of preference that has a kernel for it;
+ * inside one, on that device, or it is an error, unless soft placement lets it run elsewhere. Inputs that are elsewhere
+ * are copied.
+ */
+
+HELIO_EXPORT helio_status helio_set_soft_placement(bool on);
+HELIO_EXPORT helio_status helio_set_strict_placement(bool on); /* running elsewhere than asked is an error */
+HELIO_EXPORT helio_status helio_set_log_placement(bool on);    /* "Executing op MatMul in device …" */
+
+typedef struct helio_placement {
+  uint64_t operations;   /* run elsewhere than on the device that was asked for or preferred */
+  uint64_t bytes_copied; /* for them */
+  uint64_t input_copies; /* inputs that had to be copied from one device to another, for whatever reason */
+  uint64_t input_bytes;  /* of those */
+} helio_placement;
+
+HELIO_EXPORT helio_placement helio_placement_counts(void);
+
+/* HELIO_DEVICE("/gpu:0") { … } runs the operations inside on that device. NULL: as outside any. Leaving the block by
+ * return, break or goto is safe; break leaves the block, not a loop around it. */
+typedef struct helio_scope {
+  int open;
+  int depth;
+} helio_scope;
+
+HELIO_EXPORT helio_scope helio_device_enter(const char *name);
+HELIO_EXPORT void helio_device_leave(helio_scope *scope);
+
+#define HELIO_JOIN(a, b)                     a##b
+#define HELIO_BLOCK(enter, leave)            HELIO_BLOCK_AS(enter, leave, __COUNTER__)
+#define HELIO_BLOCK_AS(enter, leave, number) HELIO_BLOCK_NAMED(enter, leave, HELIO_JOIN(helio_scope_, number))
+#define HELIO_BLOCK_NAMED(enter, leave, scope)                                                                         \
+  for (helio_scope scope __attribute__((cleanup(leave))) = (enter); scope.open; scope.open = 0)
+
+#define HELIO_DEVICE(name) HELIO_BLOCK(helio_device_enter(name), helio_device_leave)
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Tensors
+ */
+
+typedef struct helio_tensor helio_tensor;
+
+typedef struct helio_shape {
+  int rank;
+  int64_t extent[HELIO_MAX_RANK];
+} helio_shape;
+
+/* HELIO_SHAPE(2, 3) is a matrix, HELIO_SCALAR has rank 0. */
+#define HELIO_SHAPE(...) ((helio_shape){(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}})
+#define HELIO_SCALAR     ((helio_shape){0, {0}})
+
+/* Values that operations make inside the block end with it. */
+HELIO_EXPORT helio_scope helio_pool_enter(void);
+HELIO_EXPORT void helio_pool_leave(helio_scope *scope);
+#define HELIO_POOL HELIO_BLOCK(helio_pool_enter(), helio_pool_leave)
+
+/* Lets a value out of its pool: it lives until helio_release(). Returns it, so that it can stand around a call. A value
+ * that was kept n times is released n times. */
+HELIO_EXPORT helio_tensor *helio_keep(helio_tensor *tensor);
+HELIO_EXPORT void helio_release(helio_tensor *tensor);
+
+/* A tensor of the host data given, copied. helio_constant((float[]){1, 2, 3, 4, 5, 6}, HELIO_SHAPE(2, 3), .name = "a").
+ * It prints no placement line. */
+typedef struct helio_constant_options {
+  size_t size;
+  const void *data;
+  helio_shape shape;
+  helio_type type; /* of the data; 0: float32 */
+  const char *name;
+} helio_constant_options;
+
+HELIO_EXPORT helio_tensor *helio_constant_with(const helio_constant_options *options);
+#define helio_constant(...)                                                                                            \
+  helio_constant_with(&(helio_constant_options){.size = sizeof(helio_constant_options), __VA_ARGS__})
+
+HELIO_EXPORT helio_type helio_tensor_type(const helio_tensor *tensor);
+HELIO_EXPORT helio_shape helio_tensor_shape(const helio_tensor *tensor);
+HELIO_EXPORT int64_t helio_tensor_elements(const helio_tensor *tensor);
+HELIO_EXPORT const char *helio_tensor_name(const helio_tensor *tensor);   /* "" if it has none */
+HELIO_EXPORT const char *helio_tensor_device(const helio_tensor *tensor); /* full name */
+HELIO_EXPORT const char *helio_type_name(helio_type type);                /* "float32" */
+HELIO_EXPORT size_t helio_type_bytes(helio_type type);                    /* of one element */
+
+/* Waits for the value and copies it to the host. `bytes` must be the tensor's. */
+HELIO_EXPORT helio_status helio_tensor_read(const helio_tensor *tensor, void *data, size_t bytes);
+
+/* Waits for the value of a tensor with one element; NaN on failure. */
+HELIO_EXPORT double helio_item(const helio_tensor *tensor);
+
+/* "Tensor(\n[[22. 28.]\n [49. 64.]], shape=(2, 2), dtype=float32)", to be freed with free(). */
+HELIO_EXPORT char *helio_tensor_text(const helio_tensor *tensor);
+
+/* Writes that text and a line's end to standard output. */
+HELIO_EXPORT helio_status helio_print(const helio_tensor *tensor);
+
+/* The same value on another device; the tensor itself if it is there already. Does not wait where devices can do
+ * without. */
+HELIO_EXPORT helio_tensor *helio_to_device(helio_tensor *tensor, const char *device);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Operations
+ *
+ * Arithmetic broadcasts as numpy does; both sides must have one type. Negative axes count from the end.
+ */
+
+typedef struct helio_fill_options {
+  size_t size;
+  helio_shape shape;
+  double value;
+  helio_type type; /* 0: float32 */
+} helio_fill_options;
+
+HELIO_EXPORT helio_tensor *helio_fill_with(const helio_fill_options *options);
+#define helio_fill(...) helio_fill_with(&(helio_fill_options){.size = sizeof(helio_fill_options), __VA_ARGS__})
+
+HELIO_EXPORT helio_tensor *helio_copy(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_cast(helio_tensor *x, helio_type type);
+
+/* Views: they share their memory with x. One extent of `shape` may be −1. */
+HELIO_EXPORT helio_tensor *helio_reshape(helio_tensor *x, helio_shape shape);
+HELIO_EXPORT helio_tensor *helio_expand_dims(helio_tensor *x, int axis);
+
+/* All axes of extent 1, or those given, which must be of extent 1: helio_squeeze(x), helio_squeeze(x, {0, -1}, 2). */
+typedef struct helio_squeeze_options {
+  size_t size;
+  helio_tensor *x;
+  int axes[HELIO_MAX_RANK];
+  int axis_count; /* 0: all */
+} helio_squeeze_options;
+
+HELIO_EXPORT helio_tensor *helio_squeeze_with(const helio_squeeze_options *options);
+#define helio_squeeze(...)                                                                                             \
+  helio_squeeze_with(&(helio_squeeze_options){.size = sizeof(helio_squeeze_options), __VA_ARGS__})
+
+/* `extents.extent[i]` elements from `begin.extent[i]` on, −1: all that follow. Along the first axis alone it is a view.
+ */
+HELIO_EXPORT helio_tensor *helio_slice(helio_tensor *x, helio_shape begin, helio_shape extents);
+HELIO_EXPORT helio_tensor *helio_concat(helio_tensor *const *inputs, int count, int axis);
+
+HELIO_EXPORT helio_tensor *helio_add(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_sub(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_mul(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_add_n(helio_tensor *const *inputs, int count);
+HELIO_EXPORT helio_tensor *helio_relu(helio_tensor *x);
+
+/* Over all axes, or those given: helio_sum(x), helio_sum(x, {-1}, 1, .keep_dims = true). */
+typedef struct helio_sum_options {
+  size_t size;
+  helio_tensor *x;
+  int axes[HELIO_MAX_RANK];
+  int axis_count; /* 0: all */
+  bool keep_dims;
+} helio_sum_options;
+
+HELIO_EXPORT helio_tensor *helio_sum_with(const helio_sum_options *options);
+#define helio_sum(...) helio_sum_with(&(helio_sum_options){.size = sizeof(helio_sum_options), __VA_ARGS__})
+
+/* activation(a × b + bias); leading axes are batches and broadcast. */
+typedef struct helio_matmul_options {
+  size_t size;
+  helio_tensor *a, *b;
+  bool transpose_a, transpose_b;
+  helio_tensor *bias; /* of shape (n), or NULL */
+  helio_activation activation;
+} helio_matmul_options;
+
+HELIO_EXPORT helio_tensor *helio_matmul_with(const helio_matmul_options *options);
+#define helio_matmul(...) helio_matmul_with(&(helio_matmul_options){.size = sizeof(helio_matmul_options), __VA_ARGS__})
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * What there is: plugins, operations, settings
+ */
+
+/* What became of a plugin. */
+#define HELIO_PLUGIN_STATE_LIST(X)                                                                                     \
+  X(USABLE, 1, "usable")                                                                                               \
+  X(NO_DEVICES, 2, "no device")                                                                                        \
+  X(NOT_CHOSEN, 3, "not chosen")                                                                                       \
+  X(SHADOWED, 4, "shadowed")                                                                                           \
+  X(CANNOT_OPEN, 5, "cannot open")                                                                                     \
+  X(NO_SYMBOL, 6, "no symbol")                                                                                         \
+  X(NOT_A_PLUGIN, 7, "not a plugin")                                                                                   \
+  X(TOO_OLD, 8, "too old")                                                                                             \
+  X(TOO_NEW, 9, "too new")                                                                                             \
+  X(MALFORMED, 10, "malformed")                                                                                        \
+  X(PROBE_FAILED, 11, "probe failed")                                                                                  \
+  X(INIT_FAILED, 12, "init failed")                                                                                    \
+  X(CRASHED, 13, "crashed")
+
+typedef enum helio_plugin_status {
+#define HELIO_PLUGIN_STATE_ENUM(name, value, text) HELIO_PLUGIN_##name = value,
+  HELIO_PLUGIN_STATE_LIST(HELIO_PLUGIN_STATE_ENUM)
+#undef HELIO_PLUGIN_STATE_ENUM
+} helio_plugin_status;
+
+HELIO_EXPORT const char *helio_plugin_status_text(helio_plugin_status status);
+
+typedef struct helio_plugin_report {
+  char name[64];         /* from the plugin, or from its file's name where it could not be asked */
+  char path[1024];       /* the file */
+  char version[64];      /* "" where it could not be asked */
+  char description[128]; /* likewise */
+  char reason[1024];     /* in words */
+  helio_plugin_status status;
+  bool is_backend, is_collective;
+  int devices;
+} helio_plugin_report;
+
+/* Every file that was found, in order of search, with what became of it. */
+HELIO_EXPORT const helio_plugin_report *const *helio_plugins(int *count);
+
+/* The files that helio_init() would open, without opening any; and the report on one, which is opened, probed,
+ * started and closed again, before the library is started: a tool that does so in a child process survives a plugin
+ * that crashes. The paths are freed together, with free(). */
+HELIO_EXPORT char **helio_plugin_files(int *count);
+HELIO_EXPORT helio_status helio_plugin_inspect(const char *path, helio_plugin_report *report);
+
+typedef struct helio_operation_info {
+  const char *name;       /* "matmul" */
+  const char *label;      /* "MatMul", as placement lines have it */
+  const char *summary;    /* what it computes */
+  const char *attributes; /* "transpose_a, transpose_b, activation" */
+  bool needs_kernel;      /* else every device has it */
+} helio_operation_info;
+
+HELIO_EXPORT const helio_operation_info *const *helio_operations(int *count);
+
+/* The types (HELIO_TYPE_BIT) in which a backend has an operation; 0: it lacks it. */
+HELIO_EXPORT uint32_t helio_operation_types(const char *operation, const char *backend);
+
+typedef struct helio_setting {
+  const char *name;          /* "HELIO_BACKEND" */
+  const char *kind;          /* "text", "flag", "integer", "size", "fraction", "choice" */
+  const char *default_value; /* "" if none */
+  const char *value;         /* in force */
+  const char *choices;       /* "a|b|c", or "" */
+  const char *help;
+  const char *owner; /* "helio", or the plugin whose it is */
+  bool set;          /* by the environment */
+} helio_setting;
+
+HELIO_EXPORT const helio_setting *const *helio_settings(int *count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heliostat's plugin ABI: all that the author of a backend or a collective needs.
+ *
+ * A plugin is a shared object that exports one symbol, the constant `helio_plugin_entry` of type helio_plugin. It links
+ * nothing of the core and calls back only through the helio_host that it is handed. The core opens it with
+ * RTLD_NOW | RTLD_LOCAL, reads magic and ABI number from that constant before it calls anything, and then goes
+ *
+ *     probe  →  init  →  devices or collectives in use  →  finish
+ *
+ * Rules that hold everywhere in this file
+ *
+ * - Growth. Every struct begins with its own size, filled in by whoever made it with sizeof. New fields go to the end.
+ * A reader uses only what lies within that size and takes missing fields for zero. If the struct is longer than the
+ * reader knows, the bytes it does not know must all be zero, else the reader refuses (HELIO_ABI_MISMATCH for tables,
+ * HELIO_NOT_SUPPORTED for a call): a setting that nobody looks at would give wrong numbers. helio_struct_fits() below
+ * is that test. No struct ends in padding, so that its size always tells which fields it has. Arrays are arrays of
+ * pointers or carry the size of an element.
+ * - ABI number. While the major number is 0 the minor number must be equal; from 1.0 on an equal major number will do.
+ * - Functions. Each entry says "required" or "(optional) default: …"; what is missing is filled in by the core, once.
+ *   Unless its comment says otherwise a function may be called from any thread, from several at a time, and does not
+ *   block for longer than the work of handing over a command.
+ * - Errors. A function that fails returns a status other than HELIO_OK, has written none of its results, and has told
+ *   the cause by host->fail(). An asynchronous device may report a failure late, from any later call.
+ * - Device memory is a buffer and an offset in bytes, never an address. Tensors are contiguous and row-major. The
+ *   core's offsets are multiples of the element's size, those of whole allocations multiples of the device's
+ *   `alignment`. A tensor without elements has the place { NULL, 0 }, which must not be touched.
+ * - Strings are UTF-8. What a plugin hands out stays valid until finish(), what it is handed until the call returns,
+ *   unless said otherwise.
+ */
+#ifndef HELIO_PLUGIN_H
+#define HELIO_PLUGIN_H
+
+#include <helio/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HELIO_ABI_MAJOR     0
+#define HELIO_ABI_MINOR     1
+#define HELIO_PLUGIN_MAGIC  UINT64_C(0x31474C504F494C48) /* "HLIOPLG1" in memory, little endian */
+#define HELIO_PLUGIN_SYMBOL "helio_plugin_entry"
+
+/* The size of a struct up to and including a field: what a reader needs at least. */
+#define HELIO_STRUCT_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
+
+/* May a reader that knows `known` bytes of the struct at `object` use it? The struct begins with its size_t size. */
+static inline bool helio_struct_fits(const void *object, size_t known) {
+  size_t size = *(const size_t *)object;
+  for (size_t at = known; at < size; at++) {
+    if (((const unsigned char *)object)[at] != 0) return false;
+  }
+  return true;
+}
+
+/* A plugin's own objects. The core holds only pointers to them and never looks inside. */
+typedef struct helio_plugin_state helio_plugin_state;     /* made by init */
+typedef struct helio_backend_device helio_backend_device; /* an opened logical device */
+typedef struct helio_buffer helio_buffer;                 /* device memory */
+typedef struct helio_stream helio_stream;                 /* commands in order */
+typedef struct helio_event helio_event;                   /* a point in a stream */
+typedef struct helio_plan helio_plan;                     /* a prepared kernel call */
+typedef struct helio_communicator helio_communicator;     /* one rank of a group of devices */
+
+/* A place in device memory. This struct is two words for ever. */
+typedef struct helio_place {
+  helio_buffer *buffer;
+  size_t offset;
+} helio_place;
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Describing devices
+ */
+
+/* Capabilities of a device. */
+enum {
+  /* Every command is finished when its call returns; streams and events then only name an order. */
+  HELIO_CAPABLE_SYNCHRONOUS = 1 << 0,
+  /* native_buffer() is an address that the host may read and write whenever the stream is idle. */
+  HELIO_CAPABLE_HOST_MEMORY = 1 << 1,
+};
+
+typedef struct helio_device_description {
+  size_t size;
+  uint32_t device_class;         /* helio_device_class */
+  uint32_t capabilities;         /* HELIO_CAPABLE_… */
+  const char *native_api;        /* whose handles native_…() give: "host", "cuda", "hip", "opencl", "none" */
+  const char *name;              /* as the vendor calls it */
+  const char *vendor;            /* "" where unknown */
+  const char *architecture;      /* "x86-64 avx512", "sm_90", "gfx90a" */
+  const char *bus_id;            /* "0000:3b:00.0"; "" where it has none. One card is used through one backend only */
+  uint64_t memory;               /* bytes in all */
+  uint32_t compute_units;        /* cores or multiprocessors */
+  uint32_t alignment;            /* of allocations, in bytes: a power of two, at least 64 */
+  const char *const *properties; /* (optional) more facts to show, "key=value", the last one NULL */
+} helio_device_description;
+
+/* What the core asks of one logical device when it opens it. */
+typedef struct helio_open_options {
+  size_t size;
+  uint32_t logical_index; /* which of the logical devices cut from this physical one */
+  uint32_t logical_count; /* how many there are, at least 1 */
+  uint32_t threads;       /* CPU threads it may use; 0: does not concern it */
+  uint32_t spin_us;       /* how long a waiting thread may spin before it sleeps */
+  uint64_t memory_limit;  /* for information: the core keeps it; 0: none */
+} helio_open_options;
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * The host: what a plugin may call
+ */
+
+typedef struct helio_host helio_host;
+typedef struct helio_member helio_member;
+
+/* The core hands each plugin a host of its own at probe; it stays valid until finish() has returned. The host itself is
+ * the first argument of each function. */
+struct helio_host {
+  size_t size;
+  uint32_t abi_major, abi_minor;
+  const char *core_version;
+
+  /* One line for the log, without the line's end; the core adds level and plugin. */
+  void (*log)(const helio_host *host, helio_log_level level, const char *format, ...) HELIO_PRINTF(3, 4);
+
+  /* Tells why the calling thread's current call fails, and gives the status back: return host->fail(host, …); */
+  helio_status (*fail)(const helio_host *host, helio_status status, const char *format, ...) HELIO_PRINTF(3, 4);
+
+  /* The value of one of the plugin's own parameters, from the environment or its default. NULL for an unknown name. */
+  const char *(*parameter)(const helio_host *host, const char *name);
+
+  /* Host memory, at least 64 bytes aligned. Plugins take it from here so that a test can let any allocation fail. */
+  void *(*allocate)(const helio_host *host, size_t bytes);
+  void (*release)(const helio_host *host, void *memory);
+
+  /* For collectives; both run in the order of `stream`, which belongs to the member written to (`to`, `into`).
+   * copy: between any two devices, directly or through the host. The caller has made `stream` wait for whatever wrote
+   * `source`. May block where a device can do no better.
+   * accumulate: into[i] = (into[i] + from[i]) × scale, elementwise, on one device. */
+  helio_status (*copy)(const helio_host *host, const helio_member *to, helio_stream *stream, helio_place target,
+                       const helio_member *from, helio_place source, size_t bytes);
+  helio_status (*accumulate)(const helio_host *host, const helio_member *member, helio_stream *stream, helio_place into,
+                             helio_place from, helio_type type, size_t count, double scale);
+};
+
+/* A setting of a plugin's, read by the core from the environment and listed by `helio env`. */
+typedef enum helio_parameter_kind {
+  HELIO_PARAMETER_TEXT = 1,
+  HELIO_PARAMETER_FLAG = 2,    /* 0 or 1 */
+  HELIO_PARAMETER_INTEGER = 3, /* decimal, not negative */
+  HELIO_PARAMETER_CHOICE = 4,  /* one of `choices` */
+} helio_parameter_kind;
+
+typedef struct helio_parameter {
+  size_t size;
+  const char *name;  /* HELIO_, then the plugin's name: HELIO_CPU_ISA */
+  uint32_t kind;     /* helio_parameter_kind */
+  uint32_t reserved; /* 0 */
+  const char *default_value;
+  const char *choices; /* "auto|avx512|avx2|portable"; NULL for other kinds */
+  const char *help;    /* required: one sentence */
+} helio_parameter;
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Device vtable, first part: devices
+ */
+
+typedef struct helio_device_table {
+  size_t size;
+
+  /* required. How many physical devices there are. Never blocks for long; the answer does not change. */
+  helio_status (*count)(helio_plugin_state *state, uint32_t *count);
+
+  /* required. Fills `description`, whose size the core has set: write no further than that. */
+  helio_status (*describe)(helio_plugin_state *state, uint32_t index, helio_device_description *description);
+
+  /* required. Opens one logical device on physical device `index`. The first use of a device. May block. */
+  helio_status (*open)(helio_plugin_state *state, uint32_t index, const helio_open_options *options,
+                       helio_backend_device **device);
+
+  /* required. The core has released all buffers, streams, events and plans before. */
+  void (*close)(helio_backend_device *device);
+
+  /* required. Bytes free and in all on the physical device, or what the machine grants this process. */
+  helio_status (*memory_info)(helio_backend_device *device, uint64_t *free, uint64_t *total);
+
+  /* required. Waits until everything handed to the device is done; reports late failures. Blocks. */
+  helio_status (*synchronize)(helio_backend_device *device);
+
+  /* (optional) default: NULL. The vendor's own device, context, … for collectives that know `native_api`. */
+  void *(*native_device)(helio_backend_device *device);
+} helio_device_table;
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Device vtable, second part: memory. Copies and fills run in the order of their stream and are never of 0 bytes.
+ */
+
+typedef struct helio_memory_table {
+  size_t size;
+
+  /* required. A buffer of exactly `bytes` (never 0), its start aligned as the description says; contents undefined.
+   * HELIO_OUT_OF_MEMORY if there is none. May block. */
+  helio_status (*allocate)(helio_backend_device *device, size_t bytes, helio_buffer **buffer);
+
+  /* required. All commands that use the buffer are done. A failure (such as a write past the end that was noticed) is
+   * reported, but the buffer is gone all the same. */
+  helio_status (*free)(helio_backend_device *device, helio_buffer *buffer);
+
+  /* required. From the host; `source` must stay until the stream has passed. */
+  helio_status (*copy_in)(helio_backend_device *device, helio_stream *stream, helio_place target, const void *source,
+                          size_t bytes);
+
+  /* required. To the host; `target` may be read when the stream has passed. */
+  helio_status (*copy_out)(helio_backend_device *device, helio_stream *stream, void *target, helio_place source,
+                           size_t bytes);
+
+  /* required. Inside the device; the two do not overlap. */
+  helio_status (*copy)(helio_backend_device *device, helio_stream *stream, helio_place target, helio_place source,
+                       size_t bytes);
+
+  /* required. `count` times the `pattern_bytes` (1, 2, 4 or 8) at `pattern`, which is read before the call returns. */
+  helio_status (*fill)(helio_backend_device *device, helio_stream *stream, helio_place target, const void *pattern,
+                       size_t pattern_bytes, size_t count);
+
+  /* (optional) default: through the host. From another device of this backend to this one, in the order of this one's
+   * `stream`; the core has made that stream wait for what wrote `source`. HELIO_NOT_SUPPORTED: this pair cannot; the
+   * core then goes through the host. */
+  helio_status (*copy_peer)(helio_backend_device *device, helio_stream *stream, helio_place target,
+                            helio_backend_device *from, helio_place source, size_t bytes);
+
+  /* (optional, both or none) default: ordinary memory. Host memory that copies best (pinned). */
+  helio_status (*host_allocate)(helio_backend_device *device, size_t bytes, void **memory);
+  void (*host_free)(helio_backend_device *device, void *memory);
+
+  /* (optional) default: NULL. The vendor's own buffer; with HELIO_CAPABLE_HOST_MEMORY its address (then required). */
+  void *(*native_buffer)(helio_buffer *buffer);
+} helio_memory_table;
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Device vtable, third part: streams and events. A stream runs its commands in order; different streams run in any
+ * order except behind events. The core calls destroy only when the stream or event is no longer waited for.
+ */
+
+typedef struct helio_stream_table {
+  size_t size;
+
+  /* required. */
+  helio_status (*create)(helio_backend_device *device, helio_stream **stream);
+  void (*destroy)(helio_backend_device *device, helio_stream *stream);
+
+  /* required. Waits until the stream is empty; reports late failures of its commands. Blocks. */
+  helio_status (*synchronize)(helio_backend_device *device, helio_stream *stream);
+
+  /* required. An event that was never recorded counts as passed. Recording again forgets the earlier point. */
+  helio_status (*event_create)(helio_backend_device *device, helio_event **event);
+  void (*event_destroy)(helio_backend_device *device, helio_event *event);
+  helio_status (*event_record)(helio_backend_device *device, helio_event *event, helio_stream *stream);
+
+  /* required. HELIO_OK when passed, HELIO_NOT_READY (which is no failure) when not, else what went wrong. Never blocks.
+   */
+  helio_status (*event_query)(helio_backend_device *device, helio_event *event);
+
+  /* required. Blocks until the event has passed. */
+  helio_status (*event_synchronize)(helio_backend_device *device, helio_event *event);
+
+  /* required. Later commands of `stream` wait for the point that the event was last recorded at when this is called;
+   * the host does not wait. The event may belong to another device of this backend. */
+  helio_status (*wait)(helio_backend_device *device, helio_stream *stream, helio_event *event);
+
+  /* (optional) default: NULL. The vendor's own stream. */
+  void *(*native_stream)(helio_stream *stream);
+} helio_stream_table;
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Kernel vtable
+ */
+
+/* Operations. Values never change; new ones are added at the end. What each computes, its inputs, outputs, attributes
+ * and scalars stand in core/ops/table.c and are printed by `helio ops`. A backend may have kernels for any subset. The
+ * rows marked * are carried out by the core with the device vtable alone and need no kernel. */
+#define HELIO_OPERATION_LIST(X)                                                                                        \
+  X(FILL, 1)        /* *  */                                                                                           \
+  X(COPY, 2)        /* *  */                                                                                           \
+  X(CAST, 3)        /* y = (type of y) x */                                                                            \
+  X(RESHAPE, 4)     /* *  */                                                                                           \
+  X(EXPAND_DIMS, 5) /* *  */                                                                                           \
+  X(SQUEEZE, 6)     /* *  */                                                                                           \
+  X(SLICE, 7)       /* y[i…] = x[begin + i…]: helio_slice_attributes */                                            \
+  X(CONCAT, 8)      /* y = inputs one behind the other along an axis: helio_concat_attributes */                       \
+  X(ADD, 9)         /* y = a + b, broadcast as in numpy */                                                             \
+  X(SUB, 10)        /* y = a − b */                                                                                  \
+  X(MUL, 11)        /* y = a × b */                                                                                   \
+  X(ADD_N, 12)      /* y = sum of the inputs, all of one shape, added in their order */                                \
+  X(SUM, 13)        /* y = sum of x over axes: helio_reduce_attributes */                                              \
+  X(MATMUL, 14)     /* y = activation(a × b + bias), the bias optional: helio_matmul_attributes */                    \
+  X(RELU, 15)       /* y = max(x, 0), NaN stays NaN */
+
+typedef enum helio_operation {
+#define HELIO_OPERATION_ENUM(name, value) HELIO_OP_##name = value,
+  HELIO_OPERATION_LIST(HELIO_OPERATION_ENUM)
+#undef HELIO_OPERATION_ENUM
+} helio_operation;
+
+/* A tensor as a plan sees it. */
+typedef struct helio_argument {
+  size_t size;
+  uint32_t type; /* helio_type */
+  uint32_t rank;
+  int64_t extent[HELIO_MAX_RANK];
+} helio_argument;
+
+/* Attributes of operations, where they have any. */
+typedef struct helio_slice_attributes {
+  size_t size;
+  int64_t begin[HELIO_MAX_RANK]; /* the output's shape says how much */
+} helio_slice_attributes;
+
+typedef struct helio_concat_attributes {
+  size_t size;
+  uint32_t axis;
+  uint32_t reserved; /* 0 */
+} helio_concat_attributes;
+
+typedef struct helio_reduce_attributes {
+  size_t size;
+  uint32_t axes;     /* bit i: axis i of the input is summed. The output has the other axes in order, with or without
+                        axes of extent 1 in place of the summed ones */
+  uint32_t reserved; /* 0 */
+} helio_reduce_attributes;
+
+typedef struct helio_matmul_attributes {
+  size_t size;
+  uint32_t transpose_a, transpose_b; /* 1: the last two axes are swapped */
+  uint32_t activation;               /* helio_activation, 0: none */
+  uint32_t reserved;                 /* 0 */
+} helio_matmul_attributes;
+
+/* A call as a plan sees it: everything that is known before there is data. */
+typedef struct helio_call {
+  size_t size;
+  uint32_t operation; /* helio_operation */
+  uint32_t input_count, output_count;
+  uint32_t reserved;                      /* 0 */
+  const helio_argument *const *arguments; /* the inputs, then the outputs; NULL for an optional input that is absent */
+  const void *attributes;                 /* the operation's struct, NULL if it has none */
+} helio_call;
+
+/* What a plan answers. */
+typedef struct helio_plan_answer {
+  size_t size;
+  helio_plan *plan;
+  size_t workspace; /* bytes of device memory that run() needs besides its arguments */
+} helio_plan_answer;
+
+/* A value that may differ from one run of a plan to the next (a learning rate, a counter). Eight bytes for ever. */
+typedef union helio_scalar {
+  double real;
+  int64_t integer;
+} helio_scalar;
+
+/* Where a kernel reports bad data, such as an index past the end of its table. If `code` is 0 it writes the three
+ * fields, else nothing; then it goes on with something harmless (row 0, zero). The core reads the word later. */
+typedef struct helio_status_word {
+  uint32_t code;      /* 0, or HELIO_BAD_DATA */
+  uint32_t operation; /* helio_operation */
+  int64_t value;      /* the offending value */
+} helio_status_word;
+
+/* A call as run() sees it. */
+typedef struct helio_run {
+  size_t size;
+  helio_stream *stream;
+  const helio_place *places;   /* as the plan's arguments, in their order */
+  size_t place_size;           /* bytes from one place to the next */
+  helio_place workspace;       /* { NULL, 0 } if the plan asked for none */
+  helio_place status;          /* of a helio_status_word, always there */
+  const helio_scalar *scalars; /* the operation's, read before the call returns */
+  size_t scalar_count;
+} helio_run;
+
+/* One operation of a backend. */
+typedef struct helio_kernel {
+  size_t size;
+  uint32_t operation; /* helio_operation */
+  uint32_t types;     /* HELIO_TYPE_BIT of every type of the first input that plan() may accept */
+
+  /* required. HELIO_NOT_SUPPORTED, with the reason told by host->fail(), if this very call cannot be served: the core
+   * then takes the next device that can. May block (compile, search). */
+  helio_status (*plan)(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer);
+
+  /* required. Hands the work to run->stream. Allocates nothing. The same plan may run on several threads at a time. The
+   * output of ADD, SUB, MUL, ADD_N and RELU may lie exactly on an input of the same shape; otherwise arguments that are
+   * written overlap nothing. What `run` points to is valid only during the call. */
+  helio_status (*run)(helio_plan *plan, const helio_run *run);
+
+  /* required. No run of the plan is under way. */
+  void (*plan_free)(helio_plan *plan);
+} helio_kernel;
+
+typedef struct helio_kernel_table {
+  size_t size;
+  size_t count;
+  const helio_kernel *const *kernels;
+} helio_kernel_table;
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Collective vtable
+ */
+
+/* One rank's device, as the core shows it to a collective: the device, its description and its backend's tables, in
+ * which every optional entry is filled. */
+struct helio_member {
+  size_t size;
+  helio_backend_device *device;
+  const helio_device_description *description;
+  const helio_device_table *devices;
+  const helio_memory_table *memory;
+  const helio_stream_table *streams;
+  const char *name;     /* "/job:localhost/replica:0/task:0/device:GPU:1" */
+  uint64_t physical_id; /* equal for logical devices that share a physical one */
+};
+
+enum {
+  HELIO_COLLECTIVE_IN_PLACE = 1 << 0,     /* source and target may be the same place */
+  HELIO_COLLECTIVE_ORDERED = 1 << 1,      /* sums are formed in the order of ranks */
+  HELIO_COLLECTIVE_ASYNCHRONOUS = 1 << 2, /* calls do not wait for the other ranks */
+};
+
+/* What a collective offers for a set of devices. */
+typedef struct helio_collective_offer {
+  size_t size;
+  uint32_t score;    /* the highest one is taken; 50 for "works", 100 for "made for these devices" */
+  uint32_t types;    /* HELIO_TYPE_BIT of what it can sum */
+  uint32_t flags;    /* HELIO_COLLECTIVE_… */
+  uint32_t reserved; /* 0 */
+} helio_collective_offer;
+
+#define HELIO_COLLECTIVE_ID_SIZE 256
+
+typedef struct helio_communicator_options {
+  size_t size;
+  const void *id;             /* HELIO_COLLECTIVE_ID_SIZE bytes from new_id(), the same for all ranks */
+  uint32_t rank;              /* this one */
+  uint32_t rank_count;        /* of all processes together */
+  const helio_member *member; /* this rank's device */
+  uint32_t timeout_ms;        /* for every wait between ranks; 0: none */
+  uint32_t reserved;          /* 0 */
+} helio_communicator_options;
+
+typedef enum helio_reduction {
+  HELIO_REDUCTION_SUM = 1,
+  HELIO_REDUCTION_MAX = 2,
+  HELIO_REDUCTION_MIN = 3,
+} helio_reduction;
+
+/* One rank's part in a collective call. Counts are of elements. */
+typedef struct helio_collective_call {
+  size_t size;
+  helio_stream *stream; /* of the rank's own device */
+  helio_place source, target;
+  uint32_t type;        /* helio_type */
+  uint32_t reduction;   /* helio_reduction */
+  uint32_t root;        /* of reduce and broadcast */
+  uint32_t reserved;    /* 0 */
+  size_t count;         /* all_reduce, reduce, broadcast: of source and target; all_gather: of this rank's source;
+                           reduce_scatter: of this rank's target */
+  const size_t *counts; /* all_gather, reduce_scatter: each rank's count, in order of ranks */
+} helio_collective_call;
+
+/* Every rank makes the same calls in the same order, each from its own thread; one thread that drives several ranks
+ * puts the calls between group_start and group_end. */
+typedef struct helio_collective_table {
+  size_t size;
+
+  /* required. Can this set of devices be served? HELIO_NOT_SUPPORTED with the reason, in the words a user should read,
+   * by host->fail(). */
+  helio_status (*offer)(helio_plugin_state *state, const helio_member *const *members, size_t count,
+                        helio_collective_offer *offer);
+
+  /* required. An id for a new group, to be handed to all of its ranks by whatever way the caller has. */
+  helio_status (*new_id)(helio_plugin_state *state, void *id);
+
+  /* required. Joins the group; blocks until all ranks have, unless grouped. */
+  helio_status (*create)(helio_plugin_state *state, const helio_communicator_options *options,
+                         helio_communicator **communicator);
+  void (*destroy)(helio_communicator *communicator);
+
+  /* required. Ends every wait of this rank, from any thread. Afterwards buffers are undefined and the communicator can
+   * only be destroyed. */
+  void (*abort)(helio_communicator *communicator);
+
+  /* required. HELIO_OK, or what has gone wrong since the last call. Never blocks. */
+  helio_status (*poll)(helio_communicator *communicator);
+
+  /* required. */
+  helio_status (*all_reduce)(helio_communicator *communicator, const helio_collective_call *call);
+  helio_status (*broadcast)(helio_communicator *communicator, const helio_collective_call *call);
+
+  /* (optional) default: all_reduce. */
+  helio_status (*reduce)(helio_communicator *communicator, const helio_collective_call *call);
+
+  /* (optional) default: one broadcast from each rank. */
+  helio_status (*all_gather)(helio_communicator *communicator, const helio_collective_call *call);
+
+  /* (optional) default: one reduce to each rank. */
+  helio_status (*reduce_scatter)(helio_communicator *communicator, const helio_collective_call *call);
+
+  /* (optional, both or none) default: calls are not grouped; the core then uses a thread for each rank. */
+  helio_status (*group_start)(helio_plugin_state *state);
+  helio_status (*group_end)(helio_plugin_state *state);
+} helio_collective_table;
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * The plugin
+ */
+
+typedef struct helio_probe_answer {
+  size_t size;
+  uint32_t devices; /* how many; 0 is an answer, not an error. Collectives leave it 0 */
+  uint32_t is_host; /* 1: device 0 is the machine's own CPU, with memory that the host can touch. One such backend is
+                       always used, for what no other has a kernel for */
+  char reason[496]; /* in words: what was found, or what is missing and how to get it */
+} helio_probe_answer;
+
+typedef struct helio_plugin {
+  size_t size;
+  uint64_t magic; /* HELIO_PLUGIN_MAGIC */
+  uint32_t abi_major, abi_minor;
+  const char *name;        /* lower case letters, digits, '-': what HELIO_BACKEND and device names use */
+  const char *version;     /* the plugin's own */
+  const char *description; /* a few words */
+
+  /* required. Cheap and without side effects: can this plugin work here? A backend without a device answers 0 devices
+   * and HELIO_OK. A failure means that something is broken. */
+  helio_status (*probe)(const helio_host *host, helio_probe_answer *answer);
+
+  /* required. The host stays valid until finish() has returned. A process may hold several hosts: each init() makes a
+   * state of its own, and everything made from it belongs to it. */
+  helio_status (*init)(const helio_host *host, helio_plugin_state **state);
+
+  /* required. Everything made from `state` has been released before. */
+  void (*finish)(helio_plugin_state *state);
+
+  /* A backend has the first three and, as a rule, the fourth; a collective has the fifth. The others are NULL. */
+  const helio_device_table *devices;
+  const helio_memory_table *memory;
+  const helio_stream_table *streams;
+  const helio_kernel_table *kernels;
+  const helio_collective_table *collective;
+
+  /* (optional) default: none. The plugin's settings, the last one NULL. */
+  const helio_parameter *const *parameters;
+} helio_plugin;
+
+/* The one symbol that a plugin exports. It has no version in its name: magic and ABI number say what follows. */
+extern HELIO_EXPORT const helio_plugin helio_plugin_entry;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/dispatch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/topology.h"
+#include "ops/placement.h"
+#include "ops/plans.h"
+#include "runtime/error.h"
+#include "tensor/tensor.h"
+
+enum { ON_STACK = 16 };
+
+/* Where a call runs. */
+typedef struct choice {
+  hi_device *device;
+  hi_plan *plan;
+  bool elsewhere; /* than asked for or preferred */
+} choice;
+
+static helio_status try_device(const hi_call *call, hi_device *device, choice *result) {
+  helio_status status = hi_device_use(device);
+  if (!status) status = hi_plan_get(device, call, &result->plan);
+  if (!status) result->device = device;
+  return status;
+}
+
+/* The first device in order of preference that can; `preferred` and `reason` say why it is not what was hoped for. */
+static helio_status try_all(const hi_call *call, const char *preferred, const char *reason, choice *result) {
+  char first_reason[600] = "";
+  int count;
+  hi_device *const *devices = hi_devices(&count);
+  for (int i = 0; i < count; i++) {
+    helio_status status = try_device(call, devices[i], result);
+    if (!status) {
+      result->elsewhere = preferred || i > 0;
+      if (!result->elsewhere) return HELIO_OK;
+      status = hi_placement_elsewhere(call->row, devices[i], preferred ? preferred : devices[0]->name,
+                                      preferred ? reason : first_reason);
+      if (status) hi_plan_release(result->plan);
+      return status;
+    }
+    if (status != HELIO_NOT_SUPPORTED) return status;
+    if (i == 0) snprintf(first_reason, sizeof first_reason, "%s", hi_reason(status));
+  }
+  return hi_fail(HELIO_NOT_SUPPORTED, "no device can run %s: %s", call->row->info.label,
+                 reason ? reason : first_reason);
+}
+
+static helio_status choose(const hi_call *call, choice *result) {
+  hi_request request = hi_placement_request();
+  if (!request.named) return try_all(call, NULL, NULL, result);
+  if (!request.device) {
+    char wanted[HI_NAME_LENGTH];
+    if (!hi_placement_soft()) return hi_device_unknown(&request.name, false);
+    hi_name_print(request.name.kind, request.name.index, wanted);
+    return try_all(call, wanted, "there is no such device", result);
+  }
+  helio_status status = try_device(call, request.device, result);
+  if (status != HELIO_NOT_SUPPORTED) return status;
+  if (!hi_placement_soft()) {
+    return hi_fail(HELIO_NOT_SUPPORTED, "%s cannot run on %s: %s. With soft placement it would run elsewhere",
+                   call->row->info.label, request.device->name, hi_reason(status));
+  }
+  char reason[600];
+  snprintf(reason, sizeof reason, "%s", hi_reason(status));
+  return try_all(call, request.device->name, reason, result);
+}
+
+/* Fills the places of inputs, copied to the device where they are not there, and of new outputs. */
+static helio_status gather_places(const hi_call *call, const choice *where, helio_place *places,
+                                  helio_tensor **outputs) {
+  for (int i = 0; i < call->input_count; i++) {
+    helio_tensor *input = call->inputs[i];
+    places[i] = (helio_place){NULL, 0};
+    if (!input) continue;
+    if (input->device != where->device) {
+      input = hi_tensor_on(input, where->device);
+      if (!input) return helio_error_pending();
+      hi_placement_copied(hi_tensor_bytes(input), where->elsewhere);
+    }
+    places[i] = hi_tensor_place(input);
+  }
+  for (int i = 0; i < call->row->outputs; i++) {
+    const hi_output *output = &call->outputs[i];
+    outputs[i] = hi_tensor_new(where->device, output->type, &output->shape, call->row->info.label);
+    if (!outputs[i]) return helio_error_pending();
+    places[call->input_count + i] = hi_tensor_place(outputs[i]);
+  }
+  return HELIO_OK;
+}
+
+helio_status hi_run_plan(hi_device *device, const hi_plan *plan, int stream, const hi_call *call,
+                         const helio_place *places) {
+  size_t workspace_bytes = hi_plan_workspace(plan);
+  hi_block *workspace = NULL;
+  if (workspace_bytes > 0) {
+    workspace = hi_arena_allocate(device->arena, workspace_bytes, stream, "workspace");
+    if (!workspace) return helio_error_pending();
+  }
+  helio_run run = {.size = sizeof run,
+                   .stream = device->streams[stream],
+                   .places = places,
+                   .place_size = sizeof *places,
+                   .status = device->status->place};
+  if (workspace) run.workspace = workspace->place;
+  hi_reason_clear();
+  helio_status status = hi_plan_kernel(plan)->run(hi_plan_prepared(plan), &run);
+  hi_block_release(workspace);
+  return status ? hi_device_failed(device, status, call->row->info.label) : HELIO_OK;
+}
+
+static bool has_work(const hi_call *call, helio_tensor *const *outputs) {
+  for (int i = 0; i < call->row->outputs; i++) {
+    if (outputs[i]->elements > 0) return true;
+  }
+  return false;
+}
+
+helio_tensor *hi_dispatch(hi_call *call, helio_tensor **more) {
+  helio_place on_stack[ON_STACK], *places = on_stack;
+  helio_tensor *outputs[HI_MAX_OUTPUTS] = {NULL};
+  choice where = {0};
+  if (hi_call_check(call) || choose(call, &where)) return NULL;
+  size_t count = (size_t)(call->input_count + call->row->outputs);
+  if (count > ON_STACK) places = malloc(count * sizeof *places);
+  helio_status status =
+      places ? gather_places(call, &where, places, outputs) : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a call");
+  if (!status) {
+    hi_placement_log(call->row, where.device);
+    if (has_work(call, outputs)) {
+      status = hi_run_plan(where.device, where.plan, HI_STREAM_COMPUTE, call, places);
+    }
+  }
+  hi_plan_release(where.plan);
+  if (places != on_stack) free(places);
+  if (status) return NULL;
+  for (int i = 1; i < call->row->outputs; i++) more[i - 1] = outputs[i];
+  return outputs[0];
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include "runtime/nearest.h"
+
+extern char **environ;
+
+typedef enum kind { TEXT, FLAG, INTEGER, SIZE, FRACTION, CHOICE } kind;
+static const char *const kind_names[] = {"text", "flag", "integer", "size", "fraction", "choice"};
+
+typedef struct entry {
+  helio_setting info; /* its strings belong to the entry */
+  kind kind;
+  uint64_t number;
+  double fraction;
+} entry;
+
+static const struct {
+  const char *name;
+  kind kind;
+  const char *value, *choices, *help;
+} core_settings[] = {
+#define ROW(symbol, kind, value, choices, help) {"HELIO_" #symbol, kind, value, choices, help},
+    HI_SETTING_LIST(ROW)
+#undef ROW
+};
+
+/* The core's settings in the order of hi_setting, then those of plugins. Written only while the library starts or ends;
+ * runtime.c holds its lock meanwhile. */
+static entry *entries[256];
+static const helio_setting *public_list[256];
+static int entry_count;
+
+bool hi_parse_number(const char *text, size_t length, uint64_t *number) {
+  uint64_t value = 0;
+  if (length == 0) return false;
+  for (size_t i = 0; i < length; i++) {
+    if (text[i] < '0' || text[i] > '9') return false;
+    uint64_t digit = (uint64_t)(text[i] - '0');
+    if (value > (UINT64_MAX - digit) / 10) return false;
+    value = value * 10 + digit;
+  }
+  *number = value;
+  return true;
+}
+
+bool hi_parse_size(const char *text, size_t length, bool need_suffix, uint64_t *bytes) {
+  unsigned shift = 0;
+  uint64_t value;
+  if (length > 0) {
+    switch (text[length - 1] | 0x20) {
+    case 'k':
+      shift = 10;
+      break;
+    case 'm':
+      shift = 20;
+      break;
+    case 'g':
+      shift = 30;
+      break;
+    case 't':
+      shift = 40;
+      break;
+    }
+  }
+  if (need_suffix && shift == 0) return false;
+  if (!hi_parse_number(text, length - (shift != 0), &value) || value > UINT64_MAX >> shift) return false;
+  *bytes = value << shift;
+  return true;
+}
+
+static bool parse_flag(const char *text, uint64_t *number) {
+  static const char *const words[][2] = {{"0", "1"}, {"false", "true"}, {"off", "on"}, {"no", "yes"}};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    for (uint64_t value = 0; value < 2; value++) {
+      if (strcasecmp(text, words[i][value]) == 0) {
+        *number = value;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/* Digits with one point, whatever the locale says of points. */
+static bool parse_fraction(const char *text, double *fraction) {
+  double value = 0, unit = 1;
+  bool point = false, digits = false;
+  for (; *text; text++) {
+    if (*text == '.' && !point) {
+      point = true;
+    } else if (*text >= '0' && *text <= '9') {
+      digits = true;
+      if (point) unit /= 10;
+      value = point ? value + unit * (*text - '0') : value * 10 + (*text - '0');
+    } else {
+      return false;
+    }
+  }
+  *fraction = value;
+  return digits && value > 0 && value <= 1;
+}
+
+/* The number of `text` among "a|b|c", −1 if it is none. */
+static int choice_index(const char *choices, const char *text) {
+  size_t length = strlen(text);
+  for (int index = 0;; index++) {
+    size_t span = strcspn(choices, "|");
+    if (span == length && strncasecmp(choices, text, span) == 0) return index;
+    if (!choices[span]) return -1;
+    choices += span + 1;
+  }
+}
+
+/* NULL if the value is good, else what it should be. */
+static const char *parse_value(entry *e) {
+  const char *text = e->info.value;
+  switch (e->kind) {
+  case TEXT:
+    return NULL;
+  case FLAG:
+    return parse_flag(text, &e->number) ? NULL : "0 or 1";
+  case INTEGER:
+    return hi_parse_number(text, strlen(text), &e->number) ? NULL : "a number that is not negative";
+  case SIZE:
+    return hi_parse_size(text, strlen(text), false, &e->number) ? NULL : "a size such as 512M or 2G";
+  case FRACTION:
+    return parse_fraction(text, &e->fraction) ? NULL : "above 0 and at most 1";
+  case CHOICE:
+    break;
+  }
+  int index = choice_index(e->info.choices, text);
+  e->number = (uint64_t)index;
+  return index >= 0 ? NULL : e->info.choices;
+}
+
+static void entry_free(entry *e) {
+  if (!e) return;
+  const char *strings[] = {e->info.name,    e->info.default_value, e->info.value,
+                           e->info.choices, e->info.help,          e->info.owner};
+  for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) free((char *)strings[i]);
+  free(e);
+}
+
+static entry *entry_new(const char *name, kind what, const char *value, const char *choices, const char *help,
+                        const char *owner) {
+  entry *e = calloc(1, sizeof *e);
+  if (!e) return NULL;
+  const char *given = getenv(name);
+  bool empty_means_unset = what != TEXT;
+  e->kind = what;
+  e->info.set = given && !(empty_means_unset && !*given);
+  e->info.name = strdup(name);
+  e->info.kind = kind_names[what];
+  e->info.default_value = strdup(value);
+  e->info.value = strdup(e->info.set ? given : value);
+  e->info.choices = strdup(choices ? choices : "");
+  e->info.help = strdup(help);
+  e->info.owner = strdup(owner);
+  bool whole =
+      e->info.name && e->info.default_value && e->info.value && e->info.choices && e->info.help && e->info.owner;
+  if (whole) return e;
+  entry_free(e);
+  return NULL;
+}
+
+static void append(entry *e) {
+  public_list[entry_count] = &e->info;
+  entries[entry_count++] = e;
+}
+
+helio_status hi_environment_start(void) {
+  for (int i = 0; i < HI_SETTING_COUNT; i++) {
+    entry *e = entry_new(core_settings[i].name, core_settings[i].kind, core_settings[i].value, core_settings[i].choices,
+                         core_settings[i].help, "helio");
+    if (!e) {
+      hi_environment_finish();
+      return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the settings");
+    }
+    append(e);
+    const char *expected = parse_value(e);
+    if (expected) {
+      hi_fail(HELIO_INVALID_ARGUMENT, "%s=%s: expected %s", e->info.name, e->info.value, expected);
+      hi_environment_finish();
+      return HELIO_INVALID_ARGUMENT;
+    }
+  }
+  return HELIO_OK;
+}
+
+void hi_environment_finish(void) {
+  while (entry_count > 0) entry_free(entries[--entry_count]);
+}
+
+const char *hi_environment_text(hi_setting setting) {
+  return entries[setting]->info.value;
+}
+
+uint64_t hi_environment_number(hi_setting setting) {
+  return entries[setting]->number;
+}
+
+double hi_environment_fraction(hi_setting setting) {
+  return entries[setting]->fraction;
+}
+
+bool hi_environment_set(hi_setting setting) {
+  return entries[setting]->info.set;
+}
+
+static entry *find(const char *name) {
+  for (int i = 0; i < entry_count; i++) {
+    if (strcmp(entries[i]->info.name, name) == 0) return entries[i];
+  }
+  return NULL;
+}
+
+static helio_status add_one(const char *owner, const helio_parameter *parameter, char *reason, size_t size) {
+  static const kind kinds[] = {[HELIO_PARAMETER_TEXT] = TEXT,
+                               [HELIO_PARAMETER_FLAG] = FLAG,
+                               [HELIO_PARAMETER_INTEGER] = INTEGER,
+                               [HELIO_PARAMETER_CHOICE] = CHOICE};
+  const helio_parameter *p = parameter;
+  if (p->size < sizeof *p || !helio_struct_fits(p, sizeof *p) || !p->name || strncmp(p->name, "HELIO_", 6) != 0 ||
+      !p->default_value || !p->help || !*p->help || p->kind < HELIO_PARAMETER_TEXT ||
+      p->kind > HELIO_PARAMETER_CHOICE || (p->kind == HELIO_PARAMETER_CHOICE && !p->choices)) {
+    snprintf(reason, size, "parameter %s lacks a name that begins with HELIO_, a kind, a default or a help text",
+             p->size >= sizeof *p && p->name ? p->name : "(without name)");
+    return HELIO_ABI_MISMATCH;
+  }
+  if (find(p->name) || entry_count == sizeof entries / sizeof entries[0]) {
+    snprintf(reason, size, "parameter %s is %s", p->name, find(p->name) ? "taken already" : "one too many");
+    return HELIO_ABI_MISMATCH;
+  }
+  entry *e = entry_new(p->name, kinds[p->kind], p->default_value, p->choices, p->help, owner);
+  if (!e) {
+    snprintf(reason, size, "no memory for its parameters");
+    return HELIO_OUT_OF_MEMORY;
+  }
+  append(e);
+  const char *expected = parse_value(e);
+  if (!expected) return HELIO_OK;
+  snprintf(reason, size, "%s=%s: expected %s", e->info.name, e->info.value, expected);
+  return HELIO_INVALID_ARGUMENT;
+}
+
+helio_status hi_environment_add(const char *owner, const helio_parameter *const *parameters, char *reason,
+                                size_t size) {
+  int before = entry_count;
+  for (; parameters && *parameters; parameters++) {
+    helio_status status = add_one(owner, *parameters, reason, size);
+    if (status) {
+      while (entry_count > before) entry_free(entries[--entry_count]);
+      return status;
+    }
+  }
+  return HELIO_OK;
+}
+
+const char *hi_environment_parameter(const char *owner, const char *name) {
+  entry *e = find(name);
+  return e && strcmp(e->info.owner, owner) == 0 ? e->info.value : NULL;
+}
+
+void hi_environment_warn_unknown(void) {
+  const char *names[sizeof entries / sizeof entries[0]];
+  for (int i = 0; i < entry_count; i++) names[i] = entries[i]->info.name;
+  for (char **variable = environ; variable && *variable; variable++) {
+    char name[128];
+    size_t length = strcspn(*variable, "=");
+    /* HELIO_TEST_… belongs to the project's test programs. */
+    if (strncmp(*variable, "HELIO_", 6) != 0 || strncmp(*variable, "HELIO_TEST_", 11) == 0) continue;
+    if (length >= sizeof name) length = sizeof name - 1;
+    memcpy(name, *variable, length);
+    name[length] = 0;
+    if (find(name)) continue;
+    const char *near = hi_nearest(name, names, entry_count);
+    hi_log(HELIO_LOG_WARNING, "the variable %s is set but means nothing%s%s%s", name, near ? "; did you mean " : "",
+           near ? near : "", near ? "?" : "");
+  }
+}
+
+const helio_setting *const *helio_settings(int *count) {
+  if (hi_enter(__func__)) return NULL;
+  if (!count) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "count is NULL");
+    return NULL;
+  }
+  *count = entry_count;
+  return public_list;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment, read once at start from one typed table. Nothing else in the core calls getenv. */
+#ifndef HI_ENVIRONMENT_H
+#define HI_ENVIRONMENT_H
+
+#include <helio/helio.h>
+#include <helio/plugin.h>
+
+/* Symbol, kind, default, choices, help. */
+#define HI_SETTING_LIST(X)                                                                                             \
+  X(BACKEND, TEXT, "auto", "",                                                                                         \
+    "Backends in order of preference, such as cuda?,hip?,cpu. A plain name must be usable, one with ? may be absent; " \
+    "auto: every one that is usable, accelerators first. The CPU is always loaded, as host")                           \
+  X(PLUGIN_PATH, TEXT, "", "", "Folders or files searched for plugins before the installed ones, separated by colons") \
+  X(VISIBLE_DEVICES, TEXT, "all", "",                                                                                  \
+    "Physical devices to use, in this order, such as gpu:1,gpu:0; empty: the CPU alone")                               \
+  X(LOGICAL_DEVICES, TEXT, "", "",                                                                                     \
+    "Physical devices to cut into logical ones, by number or by memory limits: gpu:0=1024M,1024M;cpu:0=2")             \
+  X(MEMORY_GROWTH, FLAG, "1", "",                                                                                      \
+    "1: take device memory as it is needed; 0: take nearly all that is free at first use, in one piece")               \
+  X(MEMORY_FRACTION, FRACTION, "1", "", "The part of each physical device's memory that may be taken")                 \
+  X(MEMORY_LIMIT, SIZE, "0", "", "The most that each logical device may take, such as 512M or 2G; 0: no limit")        \
+  X(SOFT_PLACEMENT, FLAG, "0", "",                                                                                     \
+    "1: an operation whose device or kernel does not exist runs elsewhere; 0: it is an error")                         \
+  X(STRICT_PLACEMENT, FLAG, "0", "", "1: an operation that would run elsewhere than asked or preferred is an error")   \
+  X(LOG_PLACEMENT, FLAG, "0", "", "1: say for each operation on which device it runs")                                 \
+  X(LOG, CHOICE, "info", "debug|info|warning|error|off", "The least level of log lines that are shown")                \
+  X(NUM_THREADS, INTEGER, "0", "",                                                                                     \
+    "CPU threads for the whole process, shared among logical CPU devices; 0: the cores granted to it")                 \
+  X(SPIN_US, INTEGER, "50", "", "Microseconds that a waiting thread spins before it sleeps")                           \
+  X(SEED, INTEGER, "0", "", "Seed of random numbers; 0: a fixed one")                                                  \
+  X(ARENA_DEBUG, FLAG, "0", "",                                                                                        \
+    "1: every block of device memory is a buffer of its own of exact size, poisoned when freed, not reused")
+
+typedef enum hi_setting {
+#define HI_SETTING_ENUM(symbol, kind, value, choices, help) HI_##symbol,
+  HI_SETTING_LIST(HI_SETTING_ENUM)
+#undef HI_SETTING_ENUM
+      HI_SETTING_COUNT
+} hi_setting;
+
+/* Reads all settings of the core. An invalid value is an error that names it. */
+helio_status hi_environment_start(void);
+void hi_environment_finish(void);
+
+/* The core's settings. Flags and integers, sizes in bytes, are read by …_number. */
+const char *hi_environment_text(hi_setting setting);
+uint64_t hi_environment_number(hi_setting setting);
+double hi_environment_fraction(hi_setting setting);
+bool hi_environment_set(hi_setting setting);
+
+/* Adds a plugin's parameters. On failure `reason` says what is wrong with them or their values and nothing is added. */
+helio_status hi_environment_add(const char *owner, const helio_parameter *const *parameters, char *reason, size_t size);
+const char *hi_environment_parameter(const char *owner, const char *name);
+
+/* Warns of variables that begin with HELIO_ and mean nothing, with the nearest name. Called when plugins are loaded. */
+void hi_environment_warn_unknown(void);
+
+/* Parses "512M", "2G", "1024K", "100". `need_suffix`: a bare number is not a size. */
+bool hi_parse_size(const char *text, size_t length, bool need_suffix, uint64_t *bytes);
+bool hi_parse_number(const char *text, size_t length, uint64_t *number);
+
+#endif

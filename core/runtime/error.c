@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+typedef struct thread_errors {
+  helio_error pending;
+  const char *function;
+  char reason[1200];
+} thread_errors;
+
+static _Thread_local thread_errors errors;
+
+helio_status hi_enter_unstarted(const char *function) {
+  if (errors.pending.status) return errors.pending.status;
+  errors.function = function;
+  return HELIO_OK;
+}
+
+helio_status hi_enter(const char *function) {
+  helio_status status = hi_enter_unstarted(function);
+  return status ? status : hi_runtime_ensure();
+}
+
+helio_status hi_fail(helio_status status, const char *format, ...) {
+  if (errors.pending.status) return status;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(errors.pending.message, sizeof errors.pending.message, format, arguments);
+  va_end(arguments);
+  errors.pending.where = errors.function ? errors.function : "";
+  errors.pending.status = status;
+  return status;
+}
+
+void hi_reason_set(const char *format, va_list arguments) {
+  vsnprintf(errors.reason, sizeof errors.reason, format, arguments);
+}
+
+void hi_reason_say(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  hi_reason_set(format, arguments);
+  va_end(arguments);
+}
+
+void hi_reason_clear(void) {
+  errors.reason[0] = 0;
+}
+
+const char *hi_reason(helio_status status) {
+  return errors.reason[0] ? errors.reason : helio_status_text(status);
+}
+
+helio_status helio_error_pending(void) {
+  return errors.pending.status;
+}
+
+const char *helio_error_message(void) {
+  return errors.pending.status ? errors.pending.message : "";
+}
+
+helio_status helio_error_take(helio_error *error) {
+  helio_status status = errors.pending.status;
+  if (error) {
+    if (!status) memset(&errors.pending, 0, sizeof errors.pending);
+    *error = errors.pending;
+    if (!error->where) error->where = "";
+  }
+  errors.pending.status = HELIO_OK;
+  return status;
+}
+
+const char *helio_status_name(helio_status status) {
+  switch (status) {
+#define NAME(name, value, text)                                                                                        \
+  case HELIO_##name:                                                                                                   \
+    return "HELIO_" #name;
+    HELIO_STATUS_LIST(NAME)
+#undef NAME
+  }
+  return "HELIO_UNKNOWN_STATUS";
+}
+
+const char *helio_status_text(helio_status status) {
+  switch (status) {
+#define TEXT(name, value, text)                                                                                        \
+  case HELIO_##name:                                                                                                   \
+    return text;
+    HELIO_STATUS_LIST(TEXT)
+#undef TEXT
+  }
+  return "unknown status";
+}

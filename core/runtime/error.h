@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread's pending error, and the reasons that plugins give. */
+#ifndef HI_ERROR_H
+#define HI_ERROR_H
+
+#include <helio/helio.h>
+#include <stdarg.h>
+
+/* Begins a call of the public interface: names it for errors and starts the library if need be. A status other than
+ * HELIO_OK means that the call must do nothing: an error is pending, or starting failed. */
+helio_status hi_enter(const char *function);
+
+/* The same for calls that work without a started library. */
+helio_status hi_enter_unstarted(const char *function);
+
+/* Makes an error pending, unless one is, and returns the status. */
+helio_status hi_fail(helio_status status, const char *format, ...) HELIO_PRINTF(2, 3);
+
+/* What a plugin said of its last failure on this thread is kept apart from the pending error, because a refusal is not
+ * an error where another device can do the work. */
+void hi_reason_set(const char *format, va_list arguments) HELIO_PRINTF(1, 0);
+void hi_reason_say(const char *format, ...) HELIO_PRINTF(1, 2);
+void hi_reason_clear(void);
+
+/* The plugin's words; the status' own text if it said nothing. */
+const char *hi_reason(helio_status status);
+
+#endif

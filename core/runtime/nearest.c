@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/nearest.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { LONGEST = 64 };
+
+/* Number of letters to insert, delete, replace or swap with their neighbour to turn one word into the other. */
+static int distance(const char *a, const char *b) {
+  int rows[3][LONGEST + 1];
+  size_t length_a = strlen(a), length_b = strlen(b);
+  if (length_a > LONGEST || length_b > LONGEST) return LONGEST;
+  for (size_t j = 0; j <= length_b; j++) rows[0][j] = (int)j;
+  for (size_t i = 1; i <= length_a; i++) {
+    int *row = rows[i % 3], *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
+    row[0] = (int)i;
+    for (size_t j = 1; j <= length_b; j++) {
+      int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+      int best = before[j - 1] + (x != y);
+      if (before[j] + 1 < best) best = before[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) && y == tolower((unsigned char)a[i - 2]) &&
+          two_before[j - 2] + 1 < best) {
+        best = two_before[j - 2] + 1;
+      }
+      row[j] = best;
+    }
+  }
+  return rows[length_a % 3][length_b];
+}
+
+const char *hi_nearest(const char *word, const char *const *names, int count) {
+  const char *best = NULL;
+  int best_distance = (int)strlen(word) / 3 + 1; /* further away is another word */
+  for (int i = 0; i < count; i++) {
+    int d = distance(word, names[i]);
+    if (d > best_distance || (best && d == best_distance)) continue;
+    best = names[i];
+    best_distance = d;
+  }
+  return best;
+}

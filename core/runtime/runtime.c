@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start and end. The one file of this folder that knows the layers above, because it starts them. */
+#include "runtime/runtime.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/copy.h"
+#include "device/topology.h"
+#include "ops/accumulate.h"
+#include "ops/placement.h"
+#include "runtime/environment.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include "runtime/plugins.h"
+#include "tensor/pool.h"
+
+typedef enum phase { STOPPED, RUNNING, FORKED } phase;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of starting and ending */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_int current = STOPPED;
+static atomic_uint generation;
+
+static const hi_host_services services = {.copy = hi_host_copy, .accumulate = hi_host_accumulate};
+
+/* Threads, streams and locks do not survive a fork: the child of a running library can only be told so. */
+static void after_fork(void) {
+  if (atomic_load(&current) == RUNNING) atomic_store(&current, FORKED);
+}
+
+static void watch_forks(void) {
+  pthread_atfork(NULL, NULL, after_fork);
+}
+
+static void finish(void) {
+  hi_topology_finish();
+  hi_plugins_finish();
+  hi_environment_finish();
+}
+
+static helio_status start(void) {
+  helio_status status = hi_environment_start();
+  if (status) return status;
+  hi_log_default_level((helio_log_level)(HELIO_LOG_DEBUG + (int)hi_environment_number(HI_LOG)));
+  status = hi_plugins_start(&services);
+  if (!status) {
+    status = hi_topology_start();
+    if (status) hi_plugins_finish();
+  }
+  if (status) {
+    hi_environment_finish();
+    return status;
+  }
+  hi_placement_start();
+  return HELIO_OK;
+}
+
+static helio_status forked(void) {
+  return hi_fail(HELIO_WRONG_STATE, "this process was forked from one that had started helio; "
+                                    "start helio in the child only, or use exec after fork");
+}
+
+helio_status hi_runtime_ensure(void) {
+  int seen = atomic_load_explicit(&current, memory_order_acquire);
+  if (seen == RUNNING) return HELIO_OK;
+  if (seen == FORKED) return forked();
+  pthread_once(&once, watch_forks);
+  pthread_mutex_lock(&lock);
+  helio_status status = HELIO_OK;
+  if (atomic_load(&current) == STOPPED) {
+    status = start();
+    if (!status) {
+      atomic_fetch_add(&generation, 1);
+      atomic_store_explicit(&current, RUNNING, memory_order_release);
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return status;
+}
+
+unsigned hi_runtime_generation(void) {
+  return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+const char *helio_version(void) {
+#define TEXT_OF(x)  TEXT_OF_(x)
+#define TEXT_OF_(x) #x
+  return TEXT_OF(HELIO_VERSION_MAJOR) "." TEXT_OF(HELIO_VERSION_MINOR) "." TEXT_OF(HELIO_VERSION_PATCH);
+}
+
+helio_status helio_init(void) {
+  return hi_enter(__func__);
+}
+
+helio_status helio_shutdown(void) {
+  helio_status status = hi_enter_unstarted(__func__);
+  if (status) return status;
+  if (atomic_load(&current) == FORKED) return forked();
+  hi_pool_drain();
+  pthread_mutex_lock(&lock);
+  if (atomic_load(&current) == RUNNING) {
+    finish();
+    atomic_store(&current, STOPPED);
+  }
+  pthread_mutex_unlock(&lock);
+  return HELIO_OK;
+}
+
+char **helio_plugin_files(int *count) {
+  if (hi_enter_unstarted(__func__)) return NULL;
+  char **files = NULL;
+  pthread_mutex_lock(&lock);
+  bool running = atomic_load(&current) == RUNNING;
+  if (running || !hi_environment_start()) {
+    files = hi_plugin_search(hi_environment_text(HI_PLUGIN_PATH), count);
+    if (!files) hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of plugins");
+  }
+  if (!running) hi_environment_finish();
+  pthread_mutex_unlock(&lock);
+  return files;
+}
+
+helio_status helio_plugin_inspect(const char *path, helio_plugin_report *report) {
+  helio_status status = hi_enter_unstarted(__func__);
+  if (status) return status;
+  if (!path || !report) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is NULL", path ? "report" : "path");
+  pthread_mutex_lock(&lock);
+  if (atomic_load(&current) == STOPPED) {
+    status = hi_environment_start();
+    if (!status) status = hi_plugin_inspect(path, &services, report);
+    hi_environment_finish();
+  } else {
+    status = hi_fail(HELIO_WRONG_STATE, "a plugin is inspected before the library is started");
+  }
+  pthread_mutex_unlock(&lock);
+  return status;
+}

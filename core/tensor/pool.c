@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensor/pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "runtime/error.h"
+#include "tensor/tensor.h"
+
+/* All values of the thread in one array; a pool is the part of it from where it was entered. The outermost pool ends
+ * with the thread. */
+typedef struct pools {
+  helio_tensor **values;
+  int count, room;
+  bool registered; /* for the thread's end */
+} pools;
+
+static _Thread_local pools mine;
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void drop_from(int count) {
+  while (mine.count > count) hi_tensor_drop(mine.values[--mine.count]);
+}
+
+void hi_pool_drain(void) {
+  drop_from(0);
+  free(mine.values);
+  mine.values = NULL;
+  mine.room = 0;
+}
+
+static void at_thread_end(void *unused) {
+  (void)unused;
+  hi_pool_drain();
+}
+
+static void make_key(void) {
+  pthread_key_create(&key, at_thread_end);
+}
+
+static bool grow(void) {
+  int room = mine.room ? mine.room * 2 : 64;
+  helio_tensor **values = realloc(mine.values, (size_t)room * sizeof *values);
+  if (!values) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a pool of %d values", room);
+    return false;
+  }
+  mine.values = values;
+  mine.room = room;
+  if (!mine.registered) {
+    pthread_once(&once, make_key);
+    pthread_setspecific(key, &mine); /* any value but NULL makes the destructor run */
+    mine.registered = true;
+  }
+  return true;
+}
+
+bool hi_pool_add(helio_tensor *tensor) {
+  if (mine.count == mine.room && !grow()) return false;
+  mine.values[mine.count++] = tensor;
+  return true;
+}
+
+helio_scope helio_pool_enter(void) {
+  return (helio_scope){.open = 1, .depth = mine.count};
+}
+
+void helio_pool_leave(helio_scope *scope) {
+  drop_from(scope->depth);
+}

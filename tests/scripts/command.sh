@@ -1,0 +1,250 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The command helio: help, typos, exit statuses, JSON, what its listings must show, and that the manual page and
+# docs/environment.md say the same as the command.
+set -u
+helio=$HELIO_TEST_BUILD/tools/helio
+documents=$HELIO_TEST_SOURCE/../docs
+if [ ! -x "$helio" ]; then
+  echo "SKIP: the command was not built: it needs jansson (Debian: libjansson-dev)"
+  exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+  echo "FAILED: $1"
+  failures=$((failures + 1))
+}
+
+# Runs helio with the arguments that follow; leaves its streams in $work/out and $work/err.
+expect_status() {
+  local expected=$1 status
+  shift
+  "$helio" "$@" >"$work/out" 2>"$work/err" </dev/null
+  status=$?
+  [ "$status" -eq "$expected" ] || fail "helio $*: exit status $status, not $expected: $(cat "$work/err")"
+}
+
+expect_error() { # status, fixed text, arguments…
+  expect_status "$1" "${@:3}"
+  grep -qF -- "$2" "$work/err" || fail "helio ${*:3}: no \"$2\" in: $(cat "$work/err")"
+  [ ! -s "$work/out" ] || fail "helio ${*:3}: an error, but it printed $(head -c 200 "$work/out")"
+}
+
+expect_output() { # fixed text
+  grep -qF -- "$1" "$work/out" || fail "no \"$1\" in: $(head -c 2000 "$work/out")"
+}
+
+# Python reads JSON strictly; without it at least the ends must fit. It asks $1, an expression of `data`, if there is one.
+expect_json() {
+  if python3 -c '' 2>/dev/null; then
+    python3 -c 'import json, sys
+data = json.load(open(sys.argv[1]))
+sys.exit(0 if eval(sys.argv[2]) else "not so: " + sys.argv[2])' "$work/out" "${1-True}" >"$work/python" 2>&1 ||
+      fail "JSON: $(tail -n 1 "$work/python")"
+  else
+    case $(tr -d '[:space:]' <"$work/out") in '{'*'}' | '['*']') ;; *) fail "not JSON: $(head -c 200 "$work/out")" ;; esac
+  fi
+}
+
+# --- Help: every command, found by walking through the lists of commands ---------------------------------------------
+
+list_commands() { # of the help text on standard input
+  sed -n '/^Commands:$/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p'
+}
+
+list_options() {
+  sed -n '/^Options:$/,/^$/s/^  \(-h, \)\{0,1\}--\([a-z][a-z-]*\).*/\2/p'
+}
+
+# One line "command: option" for each, from the help of the command given and of those below it.
+walk() {
+  local name
+  expect_status 0 "$@" --help
+  cp "$work/out" "$work/by-option"
+  expect_status 0 help "$@"
+  cmp -s "$work/by-option" "$work/out" || fail "helio help $* differs from helio $* --help"
+  expect_output "Usage: helio${*:+ $*}"
+  expect_status 0 "$@" -h
+  list_options <"$work/by-option" | sed "s/^/helio${*:+ $*}: /" >>"$work/help-options"
+  for name in $(list_commands <"$work/by-option"); do walk "$@" "$name"; done
+}
+
+: >"$work/help-options"
+walk
+for name in devices plugins ops env bench help; do
+  grep -q "^helio $name: help" "$work/help-options" || fail "helio --help does not list $name"
+done
+
+expect_status 0 --version
+grep -Eq '^helio [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "helio --version: $(cat "$work/out")"
+
+# --- The manual page has the same commands and options ---------------------------------------------------------------
+
+awk '
+  { gsub(/\\-/, "-") }
+  /^\.SH / { section = ""; next }
+  /^\.SS / { section = substr($0, 5); gsub(/"/, "", section); next }
+  tagged && section != "" && match($0, /--[a-z][a-z-]*/) { print section ": " substr($0, RSTART + 2, RLENGTH - 2) }
+  { tagged = $1 == ".TP" }
+' "$documents/helio.1" | sort >"$work/page-options"
+sort -o "$work/help-options" "$work/help-options"
+cmp -s "$work/help-options" "$work/page-options" || {
+  fail "help and manual page differ (< help only, > page only)"
+  diff "$work/help-options" "$work/page-options"
+}
+if command -v groff >/dev/null; then
+  groff -man -ww -z -Tutf8 "$documents/helio.1" 2>"$work/err"
+  [ ! -s "$work/err" ] || fail "helio.1: $(cat "$work/err")"
+fi
+
+# --- Typos -----------------------------------------------------------------------------------------------------------
+
+expect_error 2 "helio: unknown command 'devcies'; did you mean 'devices'?" devcies
+expect_error 2 "helio: unknown command 'qqqqqq'; see 'helio --help'" qqqqqq
+expect_error 2 "helio bench: unknown command 'opps'; did you mean 'ops'?" bench opps
+expect_error 2 "helio: unknown command 'plugin'; did you mean 'plugins'?" help plugin
+expect_error 2 "helio devices: unknown option '--jsn'; did you mean '--json'?" devices --jsn
+expect_error 2 "helio devices: unknown option '-json'; did you mean '--json'?" devices -json
+expect_error 2 "helio env: unknown option '--markdwon'; did you mean '--markdown'?" env --markdwon=3
+expect_error 2 "helio: unknown option '--versoin'; did you mean '--version'?" --versoin
+expect_error 2 "unknown value of --type 'gpuu'; did you mean 'gpu'?" devices --type gpuu
+expect_error 2 "helio devices: --type needs a value" devices --type
+expect_error 2 "helio ops: --json takes no value" ops --json=yes
+expect_error 2 "helio env: takes no argument, but there is 'all'" env all
+expect_error 2 "helio: which command?"
+expect_error 2 "helio bench: which command?" bench
+expect_error 2 "exclude each other" env --json --markdown
+expect_error 2 "unknown operation 'matmull'; did you mean 'matmul'?" bench ops --only matmull
+expect_error 1 "unknown device" bench ops --device gpu:9
+
+# --- Listings --------------------------------------------------------------------------------------------------------
+
+expect_status 0 devices
+expect_output /physical_device:CPU:0
+expect_output /job:localhost/replica:0/task:0/device:CPU:0
+expect_status 0 devices --type gpu --json
+expect_json "data == {'physical': [], 'logical': []}"
+
+export HELIO_LOGICAL_DEVICES="cpu:0=2"
+expect_status 0 devices --json
+unset HELIO_LOGICAL_DEVICES
+expect_json "len(data['physical']) == 1 and len(data['logical']) == 2"
+expect_json "{d['physical'] for d in data['logical']} == {'/physical_device:CPU:0'}"
+count=$(grep -c '"name": "/job:localhost/replica:0/task:0/device:CPU:[01]"' "$work/out")
+[ "$count" -eq 2 ] || fail "two logical CPUs were asked for, $count are listed"
+count=$(grep -c '"name": "/physical_device:' "$work/out")
+[ "$count" -eq 1 ] || fail "there should be one physical device, $count are listed"
+
+export HELIO_BACKEND=cuda
+expect_error 1 cuda devices
+grep -q 'cpu' "$work/err" || fail "HELIO_BACKEND=cuda: what there is is not said: $(cat "$work/err")"
+HELIO_BACKEND='cuda?,cpu'
+expect_status 0 devices
+unset HELIO_BACKEND
+
+expect_status 0 ops
+expect_output matmul
+expect_status 0 ops --json
+expect_json "[o for o in data if o['name'] == 'matmul'][0]['backends']['cpu'][:2] == ['float32', 'float64']"
+expect_json "not [o for o in data if o['name'] == 'reshape'][0]['needs_kernel']"
+
+export HELIO_NUM_THREADS=1
+expect_status 0 env
+grep -Eq '^\* HELIO_NUM_THREADS +1 ' "$work/out" || fail "helio env does not mark HELIO_NUM_THREADS=1"
+expect_status 0 env --json
+expect_json "[s['name'] for s in data if s['set'] and s['name'] != 'HELIO_PLUGIN_PATH'] == ['HELIO_NUM_THREADS']"
+unset HELIO_NUM_THREADS
+
+expect_page() { # page, arguments
+  expect_status 0 "${@:2}"
+  cmp -s "$documents/$1" "$work/out" && return
+  fail "docs/$1 is not what 'helio ${*:2}' prints (< page, > command)"
+  diff "$documents/$1" "$work/out"
+}
+expect_page environment.md env --markdown
+if [ -e "$documents/operations.md" ]; then expect_page operations.md ops --markdown; else expect_status 0 ops --markdown; fi
+
+# --- Plugins: the state of each bad one, and the good ones survive them ----------------------------------------------
+
+bad=$HELIO_TEST_BUILD/tests/plugins/bad/.libs
+expect_plugin() { # file without .so, status, text of the reason
+  local line
+  line=$(grep -F "\"path\": \"$bad/$1.so\"" -A 3 "$work/out" | tr -d '\n')
+  case $line in
+    *"\"status\": \"$2\""*"\"reason\": \""*"$3"*) ;;
+    *) fail "plugin $1: not \"$2\" with \"$3\": ${line:-not listed}" ;;
+  esac
+}
+own_path=${HELIO_PLUGIN_PATH-}
+export HELIO_PLUGIN_PATH=$bad${own_path:+:$own_path}
+expect_status 0 plugins
+expect_output crashed
+expect_status 0 plugins --json
+expect_json
+expect_plugin older_minor "too old" "ABI"
+expect_plugin newer_major "too new" "ABI"
+expect_plugin wrong_magic "not a plugin" "magic"
+expect_plugin short_struct "malformed" ""
+expect_plugin unknown_tail "malformed" "unknown"
+expect_plugin no_symbol "no symbol" "helio_plugin_entry"
+expect_plugin text "cannot open" ""
+expect_plugin no_devices "no device" ""
+expect_plugin probe_fails "probe failed" ""
+expect_plugin init_fails "init failed" ""
+case ${HELIO_TEST_SANITIZERS-} in
+  '') expect_plugin crashes_in_probe "crashed" "signal" ;;
+  *) expect_plugin crashes_in_probe "crashed" "" ;; # a sanitizer turns the signal into an exit status
+esac
+expect_plugin minimal "usable" ""
+expect_plugin zero_tail "usable" ""
+
+# The same file in two folders: the first one found is taken.
+mkdir "$work/again"
+cp "$bad/minimal.so" "$work/again/"
+export HELIO_PLUGIN_PATH=$bad:$work/again${own_path:+:$own_path}
+expect_status 0 plugins --json
+grep -F "\"path\": \"$work/again/minimal.so\"" -A 2 "$work/out" | grep -qF '"status": "shadowed"' ||
+  fail "the second minimal.so is not shadowed"
+if [ -n "$own_path" ]; then HELIO_PLUGIN_PATH=$own_path; else unset HELIO_PLUGIN_PATH; fi
+
+# --- Output that cannot be written -----------------------------------------------------------------------------------
+
+expect_lost() { # how it was lost, exit status
+  [ "$2" -eq 1 ] || fail "$1: exit status $2, not 1"
+  grep -q 'cannot write to standard output' "$work/err" || fail "$1: no message: $(cat "$work/err")"
+}
+for arguments in "--version" "--help" "env --json" "plugins" "devices"; do
+  # shellcheck disable=SC2086 # several arguments are meant
+  "$helio" $arguments >&- 2>"$work/err"
+  expect_lost "helio $arguments with standard output closed" $?
+  [ -e /dev/full ] || continue
+  # shellcheck disable=SC2086
+  "$helio" $arguments >/dev/full 2>"$work/err"
+  expect_lost "helio $arguments on a full disk" $?
+done
+
+# --- Measurements ----------------------------------------------------------------------------------------------------
+
+number() { # a key of the JSON in $work/out
+  sed -n "s/^ *\"$1\": \([0-9.e+-]*\),\{0,1\}\$/\1/p" "$work/out" | head -n 1
+}
+is_less() { awk -v a="${1:-nan}" -v b="$2" 'BEGIN { exit !(a != "nan" && a + 0 < b + 0) }'; }
+
+# Floors and ceilings have room for a busy machine, and one good run in three is enough: noise only ever makes worse.
+measured_well() {
+  ! is_less "$(number ratio)" 0.85 && is_less "$(number dispatch_ns)" 1000 && is_less "$(number start_ms)" 50
+}
+for attempt in 1 2 3; do
+  expect_status 0 bench ops --quick --json
+  expect_json "data['memory']['flat'] and data['rows'] and data['unmeasured'] == []"
+  grep -q '"flat": true' "$work/out" || fail "memory of a steady loop is not flat: $(cat "$work/out")"
+  echo "attempt $attempt: matmul $(number ratio) of direct BLAS, dispatch $(number dispatch_ns) ns, start $(number start_ms) ms"
+  [ -z "${HELIO_TEST_SANITIZERS-}" ] || break
+  measured_well && break
+done
+[ -n "${HELIO_TEST_SANITIZERS-}" ] || measured_well || fail "too slow in all attempts"
+
+[ "$failures" -eq 0 ]

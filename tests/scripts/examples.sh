@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The examples print what TensorFlow's guide "Use a GPU" prints, to the byte, on the CPU and with "Tensor(" for
+# "tf.Tensor(". What both streams carry is compared as one text, so their order counts too.
+set -u
+examples=$HELIO_TEST_BUILD/examples
+unset HELIO_LOG HELIO_LOGICAL_DEVICES HELIO_LOG_PLACEMENT HELIO_SOFT_PLACEMENT HELIO_VISIBLE_DEVICES
+export HELIO_BACKEND=cpu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+  echo "FAILED: $1"
+  failures=$((failures + 1))
+}
+
+# $1 what is expected of exit status and output (standard input), $2… the program
+expect() {
+  local expected_status=$1 status
+  shift
+  cat >"$work/expected"
+  "$examples/$1" "${@:2}" >"$work/actual" 2>&1 </dev/null
+  status=$?
+  [ "$status" -eq "$expected_status" ] || fail "$*: exit status $status, not $expected_status"
+  cmp -s "$work/expected" "$work/actual" || {
+    fail "$*: the output differs (< expected, > printed)"
+    diff "$work/expected" "$work/actual"
+  }
+}
+
+cpu=/job:localhost/replica:0/task:0/device:CPU
+
+expect 0 placement <<END
+Executing op MatMul in device $cpu:0
+Tensor(
+[[22. 28.]
+ [49. 64.]], shape=(2, 2), dtype=float32)
+END
+
+expect 0 placement --pinned <<END
+Executing op MatMul in device $cpu:0
+Tensor(
+[[22. 28.]
+ [49. 64.]], shape=(2, 2), dtype=float32)
+END
+
+expect 0 placement /device:CPU:0 <<END
+Executing op MatMul in device $cpu:0
+Tensor(
+[[22. 28.]
+ [49. 64.]], shape=(2, 2), dtype=float32)
+END
+
+expect 0 placement --soft /device:GPU:2 <<END
+Executing op MatMul in device $cpu:0
+Tensor(
+[[22. 28.]
+ [49. 64.]], shape=(2, 2), dtype=float32)
+END
+
+expect 0 manual_replication <<END
+Executing op MatMul in device $cpu:0
+Executing op MatMul in device $cpu:1
+Executing op AddN in device $cpu:0
+Tensor(
+[[ 44.  56.]
+ [ 98. 128.]], shape=(2, 2), dtype=float32)
+END
+
+# The device that does not exist: an error on standard error alone.
+"$examples/placement" /device:GPU:2 >"$work/out" 2>"$work/err"
+status=$?
+[ "$status" -eq 1 ] || fail "placement /device:GPU:2: exit status $status, not 1"
+[ ! -s "$work/out" ] || fail "placement /device:GPU:2 printed: $(cat "$work/out")"
+tail -n 1 "$work/err" | grep -q 'unknown device\.$' ||
+  fail "placement /device:GPU:2: the message does not end in 'unknown device.': $(cat "$work/err")"
+grep -q 'device:GPU:2' "$work/err" || fail "placement /device:GPU:2: the message does not name the device"
+
+"$examples/placement" --nonsense >/dev/null 2>&1
+status=$?
+[ "$status" -eq 2 ] || fail "placement --nonsense: exit status $status, not 2"
+
+# Logical devices that are there already are taken as they are.
+HELIO_LOGICAL_DEVICES=cpu:0=3 "$examples/manual_replication" >"$work/out" 2>/dev/null
+grep -qF '[[ 66.  84.]' "$work/out" || fail "manual_replication on three devices: $(cat "$work/out")"
+
+[ "$failures" -eq 0 ]

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the parts of `helio bench` share. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <helio/helio.h>
+#include <jansson.h>
+
+typedef struct bench_options {
+  const helio_device *device; /* the logical device that is measured */
+  const char *only;           /* measure the rows of this operation only; NULL: of all */
+  bool quick;                 /* fewer sizes and repetitions */
+} bench_options;
+
+double bench_seconds(void); /* of a clock that never jumps */
+
+/* Sorts the values. */
+double bench_median(double *values, int count);
+
+/* Waits as long as an idle thread of a BLAS may spin for its next work, so that what is measured next has the cores. */
+void bench_settle(void);
+
+/* Each of these gives a JSON value, or NULL with the library's error pending. */
+
+/* One row for each operation and size: operation, case, microseconds, gflops or gigabytes_per_second. `show`, if there
+ * is one, is called with each as soon as it is known. `unmeasured` gets the names of operations that have no row. */
+json_t *bench_rows(const bench_options *options, void (*show)(const json_t *row), json_t *unmeasured);
+
+/* A product of 1024 × 1024 matrices against the device's own BLAS called directly. */
+json_t *bench_matmul(const bench_options *options);
+
+/* Nanoseconds that handing over an operation on one element takes. */
+json_t *bench_dispatch(const bench_options *options);
+
+/* Milliseconds from start to end of `helio devices`. */
+json_t *bench_start(const bench_options *options);
+
+/* Memory before and after a steady loop of operations. */
+json_t *bench_memory(const bench_options *options);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/nearest.h"
+
+enum {
+  FIRST_OPTION = 256, /* above every character, so that getopt's answer tells long options from short ones */
+  MAX_NAMES = 64,     /* of commands or values to choose a suggestion from */
+  WORD = 64,
+};
+
+static void message(const char *path, const char *format, va_list arguments) {
+  fflush(stdout); /* so that the message comes after what was printed where both go to one place */
+  fprintf(stderr, "%s: ", path);
+  vfprintf(stderr, format, arguments);
+  fputc('\n', stderr);
+}
+
+int command_usage_error(const char *path, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  message(path, format, arguments);
+  va_end(arguments);
+  return EXIT_USAGE;
+}
+
+int command_failure(const char *path, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  message(path, format, arguments);
+  va_end(arguments);
+  return EXIT_FAILURE;
+}
+
+int command_library_failure(const char *path) {
+  helio_error error = {.message = ""};
+  helio_status status = helio_error_take(&error);
+  return command_failure(path, "%s", error.message[0] ? error.message : helio_status_text(status));
+}
+
+int command_unknown(const char *path, const char *kind, const char *word, const char *const *names, int count) {
+  const char *nearest = hi_nearest(word, names, count);
+  if (nearest) return command_usage_error(path, "unknown %s '%s'; did you mean '%s'?", kind, word, nearest);
+  return command_usage_error(path, "unknown %s '%s'; see '%s --help'", kind, word, path);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Help
+ */
+
+static int count_options(const command *self) {
+  int count = 0;
+  while (self->options && self->options[count].name) count++;
+  return count;
+}
+
+static void print_usage(const command *self, const char *path) {
+  printf("Usage: %s", path);
+  for (int i = 0; i < count_options(self); i++) {
+    const command_option *option = &self->options[i];
+    if (option->argument) {
+      printf(" [--%s %s]", option->name, option->argument);
+    } else {
+      printf(" [--%s]", option->name);
+    }
+  }
+  if (self->subcommands) printf(" COMMAND");
+  if (self->operands) printf(" %s", self->operands);
+  printf("\n");
+}
+
+static void print_option(const command_option *option) {
+  char left[WORD];
+  snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
+           option->argument ? option->argument : "");
+  printf("  %-22s %s", left, option->help);
+  if (option->choices) printf(" (%s)", option->choices);
+  printf("\n");
+}
+
+void command_print_help(const command *self, const char *path) {
+  print_usage(self, path);
+  printf("\n%s.\n", self->summary);
+  if (self->description) printf("%s\n", self->description);
+  if (self->subcommands) {
+    printf("\nCommands:\n");
+    for (int i = 0; self->subcommands[i]; i++) {
+      printf("  %-10s %s\n", self->subcommands[i]->name, self->subcommands[i]->summary);
+    }
+  }
+  printf("\nOptions:\n");
+  for (int i = 0; i < count_options(self); i++) print_option(&self->options[i]);
+  printf("  %-22s %s\n", "-h, --help", "print this help and exit");
+  if (self->subcommands) printf("\n'%s COMMAND --help' tells more about a command.\n", path);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Parsing
+ */
+
+/* The argument in which getopt met the unknown short option `letter`; people write -json when they mean --json. */
+static const char *short_word(int argument_count, char **arguments, int letter) {
+  for (int i = 1; i < argument_count; i++) {
+    if (arguments[i][0] == '-' && arguments[i][1] != '-' && strchr(arguments[i], letter)) return arguments[i];
+  }
+  return "-";
+}
+
+static int unknown_option(const command *self, const char *path, const char *written) {
+  char word[WORD];
+  snprintf(word, sizeof word, "%.*s", (int)strcspn(written, "="), written);
+  const char *names[COMMAND_MAX_OPTIONS + 1];
+  int count = count_options(self);
+  for (int i = 0; i < count; i++) names[i] = self->options[i].name;
+  names[count++] = "help";
+  const char *nearest = hi_nearest(word + strspn(word, "-"), names, count);
+  if (nearest) return command_usage_error(path, "unknown option '%s'; did you mean '--%s'?", word, nearest);
+  return command_usage_error(path, "unknown option '%s'; see '%s --help'", word, path);
+}
+
+/* Is the value one of the choices? If not, says so. */
+static int check_choice(const char *path, const command_option *option, const char *value) {
+  if (!option->choices) return EXIT_SUCCESS;
+  char copy[400], *rest = copy, *name, kind[WORD];
+  const char *names[MAX_NAMES];
+  int count = 0;
+  snprintf(copy, sizeof copy, "%s", option->choices);
+  while (rest && count < MAX_NAMES) {
+    name = rest;
+    rest = strchr(rest, '|');
+    if (rest) *rest++ = '\0';
+    if (strcmp(name, value) == 0) return EXIT_SUCCESS;
+    names[count++] = name;
+  }
+  if (!hi_nearest(value, names, count)) {
+    return command_usage_error(path, "unknown value of --%s '%s'; there is %s", option->name, value, option->choices);
+  }
+  snprintf(kind, sizeof kind, "value of --%s", option->name);
+  return command_unknown(path, kind, value, names, count);
+}
+
+/* What getopt needs: our options, then --help. */
+static void fill_long_options(const command *self, struct option *table) {
+  int count = count_options(self);
+  for (int i = 0; i < count; i++) {
+    table[i] = (struct option){self->options[i].name, self->options[i].argument ? required_argument : no_argument, NULL,
+                               FIRST_OPTION + i};
+  }
+  table[count] = (struct option){"help", no_argument, NULL, 'h'};
+  table[count + 1] = (struct option){0};
+}
+
+static int bad_option(const command *self, const char *path, int answer, int argument_count, char **arguments) {
+  if (optopt >= FIRST_OPTION) {
+    const char *name = self->options[optopt - FIRST_OPTION].name;
+    return command_usage_error(path, answer == ':' ? "--%s needs a value" : "--%s takes no value", name);
+  }
+  if (optopt == 'h') return command_usage_error(path, "--help takes no value");
+  return unknown_option(self, path, optopt ? short_word(argument_count, arguments, optopt) : arguments[optind - 1]);
+}
+
+/* Fills the line. 0: go on; 1: help was asked for and printed; EXIT_USAGE: wrong, and said so. */
+enum { GO_ON = 0, HELP_PRINTED = 1 };
+
+static int parse(const command *self, command_line *line, int argument_count, char **arguments) {
+  struct option table[COMMAND_MAX_OPTIONS + 2];
+  fill_long_options(self, table);
+  /* What follows the name of a subcommand is for the subcommand: with '+' getopt stops there. */
+  const char *short_options = self->subcommands ? "+:h" : ":h";
+  int answer;
+  opterr = 0;
+  optind = 0; /* begins anew: each level of commands parses its own part */
+  while ((answer = getopt_long(argument_count, arguments, short_options, table, NULL)) != -1) {
+    if (answer == 'h') {
+      command_print_help(self, line->path);
+      return HELP_PRINTED;
+    }
+    if (answer < FIRST_OPTION) return bad_option(self, line->path, answer, argument_count, arguments);
+    const command_option *option = &self->options[answer - FIRST_OPTION];
+    line->values[answer - FIRST_OPTION] = optarg ? optarg : "";
+    if (optarg && check_choice(line->path, option, optarg) != EXIT_SUCCESS) return EXIT_USAGE;
+  }
+  line->operands = arguments + optind;
+  line->operand_count = argument_count - optind;
+  return GO_ON;
+}
+
+const command *command_find(const command *parent, const char *path, const char *name) {
+  const char *names[MAX_NAMES];
+  int count = 0;
+  for (; parent->subcommands && parent->subcommands[count]; count++) {
+    if (strcmp(parent->subcommands[count]->name, name) == 0) return parent->subcommands[count];
+    names[count] = parent->subcommands[count]->name;
+  }
+  command_unknown(path, "command", name, names, count);
+  return NULL;
+}
+
+static bool has_options(const command *self, const command_line *line) {
+  for (int i = 0; i < count_options(self); i++) {
+    if (line->values[i]) return true;
+  }
+  return false;
+}
+
+static int run_subcommand(const command *self, const command_line *line) {
+  const command *chosen = command_find(self, line->path, line->operands[0]);
+  char path[sizeof line->path + WORD];
+  if (!chosen) return EXIT_USAGE;
+  snprintf(path, sizeof path, "%s %s", line->path, chosen->name);
+  return command_run(chosen, path, line->operand_count, line->operands);
+}
+
+int command_run(const command *self, const char *path, int argument_count, char **arguments) {
+  command_line line = {.operands = NULL};
+  snprintf(line.path, sizeof line.path, "%s", path);
+  int answer = parse(self, &line, argument_count, arguments);
+  if (answer == HELP_PRINTED) return EXIT_SUCCESS;
+  if (answer != GO_ON) return answer;
+  if (self->run && self->subcommands && has_options(self, &line)) return self->run(&line);
+  if (self->subcommands && line.operand_count == 0) {
+    return command_usage_error(path, "which command? '%s --help' lists them", path);
+  }
+  if (self->subcommands) return run_subcommand(self, &line);
+  if (!self->operands && line.operand_count > 0) {
+    return command_usage_error(path, "takes no argument, but there is '%s'", line.operands[0]);
+  }
+  return self->run(&line);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "output.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A note is a text that is not a cell; it begins a row, whose other cells are absent. */
+typedef struct entry {
+  char *text;
+  bool is_note;
+} entry;
+
+struct output_table {
+  int columns, count, room;
+  entry *entries;
+};
+
+static void out_of_memory(void) {
+  fprintf(stderr, "helio: out of memory\n");
+  exit(EXIT_FAILURE);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Tables
+ */
+
+output_table *output_table_new(int columns) {
+  output_table *table = calloc(1, sizeof *table);
+  if (!table) out_of_memory();
+  table->columns = columns;
+  return table;
+}
+
+static void add(output_table *table, bool is_note, const char *format, va_list arguments) {
+  if (table->count == table->room) {
+    table->room = table->room ? 2 * table->room : 64;
+    entry *grown = realloc(table->entries, (size_t)table->room * sizeof *grown);
+    if (!grown) out_of_memory();
+    table->entries = grown;
+  }
+  va_list again;
+  va_copy(again, arguments);
+  int length = vsnprintf(NULL, 0, format, again);
+  va_end(again);
+  char *text = malloc((size_t)length + 1);
+  if (!text) out_of_memory();
+  vsnprintf(text, (size_t)length + 1, format, arguments);
+  table->entries[table->count++] = (entry){text, is_note};
+}
+
+void output_cell(output_table *table, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  add(table, false, format, arguments);
+  va_end(arguments);
+}
+
+void output_note(output_table *table, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  add(table, true, format, arguments);
+  va_end(arguments);
+}
+
+/* Characters, not bytes: those that continue a UTF-8 sequence do not count. */
+static int width(const char *text) {
+  int characters = 0;
+  for (; *text; text++) characters += ((unsigned char)*text & 0xC0) != 0x80;
+  return characters;
+}
+
+static void table_free(output_table *table) {
+  for (int i = 0; i < table->count; i++) free(table->entries[i].text);
+  free(table->entries);
+  free(table);
+}
+
+static void measure_columns(const output_table *table, int *widths) {
+  int column = 0;
+  for (int i = 0; i < table->count; i++) {
+    if (table->entries[i].is_note) continue;
+    int needed = width(table->entries[i].text);
+    if (needed > widths[column]) widths[column] = needed;
+    column = (column + 1) % table->columns;
+  }
+}
+
+void output_table_print(output_table *table) {
+  int *widths = calloc((size_t)table->columns, sizeof *widths);
+  if (!widths) out_of_memory();
+  measure_columns(table, widths);
+  int column = 0, owed = 0; /* spaces are printed only when something follows, so that no line ends in them */
+  for (int i = 0; i < table->count; i++) {
+    const entry *one = &table->entries[i];
+    if (one->is_note) {
+      printf("    %s\n", one->text);
+      continue;
+    }
+    if (one->text[0]) {
+      printf("%*s%s", owed, "", one->text);
+      owed = 0;
+    }
+    owed += widths[column] - width(one->text) + 2;
+    column = (column + 1) % table->columns;
+    if (column > 0) continue;
+    printf("\n");
+    owed = 0;
+  }
+  free(widths);
+  table_free(table);
+}
+
+static void print_markdown_cell(const char *text) {
+  printf(" ");
+  for (; *text; text++) printf(*text == '|' ? "\\|" : "%c", *text);
+  printf(" |");
+}
+
+void output_table_markdown(output_table *table) {
+  for (int i = 0; i < table->count; i++) {
+    if (i % table->columns == 0) printf("|");
+    print_markdown_cell(table->entries[i].text);
+    if (i % table->columns < table->columns - 1) continue;
+    printf("\n");
+    if (i >= table->columns) continue;
+    printf("|");
+    for (int column = 0; column < table->columns; column++) printf("---|");
+    printf("\n");
+  }
+  table_free(table);
+}
+
+const char *output_bytes(char text[OUTPUT_BYTES], uint64_t bytes) {
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double amount = (double)bytes;
+  int unit = 0;
+  for (; amount >= 1024; unit++) amount /= 1024;
+  snprintf(text, OUTPUT_BYTES, unit > 0 && amount < 100 ? "%.1f %s" : "%.0f %s", amount, units[unit]);
+  return text;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * JSON
+ */
+
+json_t *output_text(const char *text) {
+  json_t *value = json_string(text);
+  if (value) return value;
+  char *plain = malloc(strlen(text) + 1), *to = plain;
+  if (!plain) out_of_memory();
+  for (const char *from = text; *from; from++) *to++ = (unsigned char)*from < 0x80 ? *from : '?';
+  *to = '\0';
+  value = json_string(plain);
+  free(plain);
+  return value;
+}
+
+json_t *output_split(const char *text, const char *separator) {
+  json_t *parts = json_array();
+  while (*text) {
+    const char *end = strstr(text, separator);
+    size_t length = end ? (size_t)(end - text) : strlen(text);
+    output_append(parts, json_stringn(text, length));
+    text += length + (end ? strlen(separator) : 0);
+  }
+  return parts;
+}
+
+void output_set(json_t *object, const char *key, json_t *value) {
+  if (json_object_set_new(object, key, value) != 0) out_of_memory();
+}
+
+void output_append(json_t *array, json_t *value) {
+  if (json_array_append_new(array, value) != 0) out_of_memory();
+}
+
+void output_json(json_t *value) {
+  /* A failure to write is found by output_finish(). */
+  if (json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) != 0 && !ferror(stdout)) out_of_memory();
+  printf("\n");
+  json_decref(value);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * The end
+ */
+
+int output_finish(int status) {
+  bool failed = ferror(stdout) != 0;
+  errno = 0;
+  /* fclose() also reports what some file systems tell only when a file is closed. */
+  if (fclose(stdout) != 0) failed = true;
+  if (!failed) return status;
+  fprintf(stderr, "helio: cannot write to standard output%s%s\n", errno ? ": " : "", errno ? strerror(errno) : "");
+  return status == EXIT_SUCCESS ? EXIT_FAILURE : status;
+}
