@@ -100,36 +100,40 @@ static helio_status clear_status(hi_device *device) {
                                      &zero, 1, sizeof(helio_status_word));
 }
 
-static helio_status open_device(hi_device *device) {
-  hi_device_settings settings;
-  helio_status status = hi_topology_first_use(device, &settings);
-  if (status) return status;
+static helio_status open_backend(hi_device *device, const hi_device_settings *settings) {
   hi_physical *physical = device->physical;
   helio_open_options options = {.size = sizeof options,
                                 .logical_index = (uint32_t)device->logical_index,
                                 .logical_count = (uint32_t)physical->logical_count,
-                                .threads = settings.threads,
-                                .spin_us = settings.spin_us,
-                                .memory_limit = settings.limit};
+                                .threads = settings->threads,
+                                .spin_us = settings->spin_us,
+                                .memory_limit = settings->limit};
   hi_reason_clear();
-  status =
+  helio_status status =
       device->member.devices->open(physical->plugin->state, physical->plugin_index, &options, &device->member.device);
   if (status) return hi_device_failed(device, status, "opening the device");
   status = device->member.streams->create(device->member.device, &device->streams[HI_STREAM_COMPUTE]);
+  return status ? hi_device_failed(device, status, "making a stream") : HELIO_OK;
+}
+
+static helio_status make_status(hi_device *device) {
+  device->status = hi_arena_allocate(device->arena, sizeof(helio_status_word), HI_STREAM_COMPUTE, "status word");
+  if (!device->status) return helio_error_pending();
+  helio_status status = clear_status(device);
+  return status ? hi_device_failed(device, status, "clearing the status word") : HELIO_OK;
+}
+
+static helio_status open_device(hi_device *device) {
+  hi_device_settings settings;
+  helio_status status = hi_topology_first_use(device, &settings);
+  if (status) return status;
+  status = open_backend(device, &settings);
+  if (!status) status = make_arena(device, &settings);
+  if (!status) status = make_status(device);
   if (status) {
-    hi_device_failed(device, status, "making a stream");
-  } else {
-    status = make_arena(device, &settings);
+    close_device(device);
+    hi_topology_no_use(device);
   }
-  if (!status) {
-    device->status = hi_arena_allocate(device->arena, sizeof(helio_status_word), HI_STREAM_COMPUTE, "status word");
-    status = device->status ? HELIO_OK : HELIO_OUT_OF_MEMORY;
-  }
-  if (!status) {
-    status = clear_status(device);
-    if (status) hi_device_failed(device, status, "clearing the status word");
-  }
-  if (status) close_device(device);
   return status;
 }
 

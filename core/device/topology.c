@@ -333,7 +333,7 @@ unsigned hi_topology_version(void) {
 
 static int threads_of_process(void) {
   uint64_t asked = hi_environment_number(HI_NUM_THREADS);
-  return asked > 0 && asked < 4096 ? (int)asked : hi_machine_cores();
+  return asked > 0 ? (int)asked : hi_machine_cores();
 }
 
 helio_status hi_topology_first_use(hi_device *device, hi_device_settings *settings) {
@@ -358,6 +358,12 @@ helio_status hi_topology_first_use(hi_device *device, hi_device_settings *settin
   }
   pthread_mutex_unlock(&lock);
   return status;
+}
+
+void hi_topology_no_use(hi_device *device) {
+  pthread_mutex_lock(&lock);
+  device->physical->opened--;
+  pthread_mutex_unlock(&lock);
 }
 
 hi_device *const *hi_devices(int *count) {
@@ -416,6 +422,10 @@ hi_device *hi_device_named(const char *text) {
 /* ---- start and end ---- */
 
 helio_status hi_topology_start(void) {
+  if (hi_environment_number(HI_NUM_THREADS) > 4096) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "HELIO_NUM_THREADS=%s: expected at most 4096",
+                   hi_environment_text(HI_NUM_THREADS));
+  }
   fraction = 1;
   helio_status status = find_physicals();
   if (!status) status = hi_topology_show(physicals, physical_count);

@@ -36,6 +36,9 @@ typedef struct hi_device_settings {
  * replaced when the settings changed. */
 helio_status hi_topology_first_use(hi_device *device, hi_device_settings *settings);
 
+/* Opening it failed after all. */
+void hi_topology_no_use(hi_device *device);
+
 /* ---- for configure.c ---- */
 
 /* Between these two the settings of physical devices may be read and written. */

@@ -145,14 +145,14 @@ helio_tensor *helio_expand_dims(helio_tensor *x, int axis) {
 }
 
 /* The axes given as a set of bits; false with the error set. */
-static bool axes_of(const hi_row *row, const helio_shape *shape, const int *axes, int count, uint32_t *set) {
+static bool axes_of(const hi_row *row, const helio_shape *shape, const helio_axes *axes, uint32_t *set) {
   *set = 0;
-  if (count < 0 || count > HELIO_MAX_RANK) {
-    hi_fail(HELIO_INVALID_ARGUMENT, "%s: %d axes", row->info.label, count);
+  if (axes->count < 0 || axes->count > HELIO_MAX_RANK) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "%s: %d axes", row->info.label, axes->count);
     return false;
   }
-  for (int i = 0; i < count; i++) {
-    int axis = hi_axis(row->info.label, axes[i], shape);
+  for (int i = 0; i < axes->count; i++) {
+    int axis = hi_axis(row->info.label, axes->axis[i], shape);
     if (axis < 0) return false;
     *set |= 1u << axis;
   }
@@ -164,12 +164,12 @@ helio_tensor *helio_squeeze_with(const helio_squeeze_options *given) {
   uint32_t set;
   if (!enter("helio_squeeze", &o, sizeof o, given)) return NULL;
   hi_call call = {.row = hi_row_of(HELIO_OP_SQUEEZE), .inputs = &o.x, .input_count = 1};
-  if (hi_call_check(&call) || !axes_of(call.row, &o.x->shape, o.axes, o.axis_count, &set)) return NULL;
+  if (hi_call_check(&call) || !axes_of(call.row, &o.x->shape, &o.axes, &set)) return NULL;
   helio_shape shape = {0};
   for (int i = 0; i < o.x->shape.rank; i++) {
-    bool chosen = o.axis_count == 0 || set >> i & 1;
+    bool chosen = o.axes.count == 0 || set >> i & 1;
     if (chosen && o.x->shape.extent[i] == 1) continue;
-    if (chosen && o.axis_count > 0) {
+    if (chosen && o.axes.count > 0) {
       char text[HI_SHAPE_TEXT];
       hi_fail(HELIO_INVALID_ARGUMENT, "Squeeze: axis %d of the shape %s is not of extent 1", i,
               hi_shape_text(&o.x->shape, text));
@@ -253,9 +253,8 @@ helio_tensor *helio_sum_with(const helio_sum_options *given) {
   uint32_t set;
   if (!enter("helio_sum", &o, sizeof o, given)) return NULL;
   hi_call call = {.row = hi_row_of(HELIO_OP_SUM), .inputs = &o.x, .input_count = 1, .keep_dims = o.keep_dims};
-  if (!hi_tensor_usable(o.x, "Sum: input 0") || !axes_of(call.row, &o.x->shape, o.axes, o.axis_count, &set))
-    return NULL;
-  if (o.axis_count == 0) set = (1u << o.x->shape.rank) - 1;
+  if (!hi_tensor_usable(o.x, "Sum: input 0") || !axes_of(call.row, &o.x->shape, &o.axes, &set)) return NULL;
+  if (o.axes.count == 0) set = (1u << o.x->shape.rank) - 1;
   call.attributes.reduce = (helio_reduce_attributes){.size = sizeof call.attributes.reduce, .axes = set};
   return hi_dispatch(&call, NULL);
 }

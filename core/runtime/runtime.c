@@ -111,6 +111,10 @@ helio_status helio_shutdown(void) {
 
 char **helio_plugin_files(int *count) {
   if (hi_enter_unstarted(__func__)) return NULL;
+  if (!count) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "count is NULL");
+    return NULL;
+  }
   char **files = NULL;
   pthread_mutex_lock(&lock);
   bool running = atomic_load(&current) == RUNNING;

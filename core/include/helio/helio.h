@@ -262,12 +262,19 @@ HELIO_EXPORT helio_tensor *helio_cast(helio_tensor *x, helio_type type);
 HELIO_EXPORT helio_tensor *helio_reshape(helio_tensor *x, helio_shape shape);
 HELIO_EXPORT helio_tensor *helio_expand_dims(helio_tensor *x, int axis);
 
-/* All axes of extent 1, or those given, which must be of extent 1: helio_squeeze(x), helio_squeeze(x, {0, -1}, 2). */
+/* Axes of a tensor; HELIO_AXES(0, -1). None at all stands for all axes. */
+typedef struct helio_axes {
+  int count;
+  int axis[HELIO_MAX_RANK];
+} helio_axes;
+
+#define HELIO_AXES(...) ((helio_axes){(int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), {__VA_ARGS__}})
+
+/* Without all axes of extent 1, or those given, which must be of extent 1: helio_squeeze(x, .axes = HELIO_AXES(0)). */
 typedef struct helio_squeeze_options {
   size_t size;
   helio_tensor *x;
-  int axes[HELIO_MAX_RANK];
-  int axis_count; /* 0: all */
+  helio_axes axes;
 } helio_squeeze_options;
 
 HELIO_EXPORT helio_tensor *helio_squeeze_with(const helio_squeeze_options *options);
@@ -285,12 +292,11 @@ HELIO_EXPORT helio_tensor *helio_mul(helio_tensor *a, helio_tensor *b);
 HELIO_EXPORT helio_tensor *helio_add_n(helio_tensor *const *inputs, int count);
 HELIO_EXPORT helio_tensor *helio_relu(helio_tensor *x);
 
-/* Over all axes, or those given: helio_sum(x), helio_sum(x, {-1}, 1, .keep_dims = true). */
+/* Over all axes, or those given: helio_sum(x), helio_sum(x, .axes = HELIO_AXES(-1), .keep_dims = true). */
 typedef struct helio_sum_options {
   size_t size;
   helio_tensor *x;
-  int axes[HELIO_MAX_RANK];
-  int axis_count; /* 0: all */
+  helio_axes axes;
   bool keep_dims;
 } helio_sum_options;
 
