@@ -47,10 +47,10 @@ static helio_tensor *run_sum(const inputs *in) {
   return helio_sum(in->a);
 }
 static helio_tensor *run_sum_rows(const inputs *in) {
-  return helio_sum(in->a, {0}, 1);
+  return helio_sum(in->a, .axes = HELIO_AXES(0));
 }
 static helio_tensor *run_sum_columns(const inputs *in) {
-  return helio_sum(in->a, {1}, 1);
+  return helio_sum(in->a, .axes = HELIO_AXES(1));
 }
 static helio_tensor *run_concat(const inputs *in) {
   return helio_concat(in->parts, 2, 1);
@@ -193,8 +193,8 @@ static void measure_matmul(const bench_options *options, const struct matmul_row
     in.b = helio_fill(HELIO_SHAPE(row->batch, row->inner, row->columns), 0.5);
     in.bias = helio_fill(HELIO_SHAPE(row->columns), 0.25);
     if (row->batch == 1) {
-      in.a = helio_squeeze(in.a, {0}, 1);
-      in.b = helio_squeeze(in.b, {0}, 1);
+      in.a = helio_squeeze(in.a, .axes = HELIO_AXES(0));
+      in.b = helio_squeeze(in.b, .axes = HELIO_AXES(0));
     }
     seconds = time_one(options, row->run, &in);
   }

@@ -93,7 +93,7 @@ static void arrange(sum_plan *plan, const helio_argument *x, uint32_t axes) {
 }
 
 static size_t kept_blocks(const sum_plan *plan) {
-  return (plan->kept + BLOCK - 1) / BLOCK;
+  return (plan->kept + plan->block - 1) / plan->block;
 }
 
 /* A few long sums are cut along the outermost summed axis. */

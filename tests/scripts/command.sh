@@ -188,7 +188,7 @@ expect_plugin older_minor "too old" "ABI"
 expect_plugin newer_major "too new" "ABI"
 expect_plugin wrong_magic "not a plugin" "magic"
 expect_plugin short_struct "malformed" ""
-expect_plugin unknown_tail "malformed" "unknown"
+expect_plugin unknown_tail "malformed" "does not know"
 expect_plugin no_symbol "no symbol" "helio_plugin_entry"
 expect_plugin text "cannot open" ""
 expect_plugin no_devices "no device" ""
@@ -200,6 +200,29 @@ case ${HELIO_TEST_SANITIZERS-} in
 esac
 expect_plugin minimal "usable" ""
 expect_plugin zero_tail "usable" ""
+expect_plugin short_tables "usable" ""
+expect_plugin zero_size "malformed" "0 bytes"
+expect_plugin unknown_table_tail "malformed" "does not know"
+expect_plugin missing_required "malformed" "required"
+expect_plugin bad_name "malformed" "name"
+expect_plugin bad_parameter "malformed" "parameter"
+expect_plugin foreign "no symbol" "helio_plugin_entry"
+
+# A program that meets the family goes on with the good ones and says what is wrong with the others. The one that crashes
+# takes the program along, but its name is the last thing in the log.
+mkdir "$work/family"
+cp "$bad"/*.so "$work/family/"
+rm "$work/family/crashes_in_probe.so"
+export HELIO_PLUGIN_PATH=$work/family${own_path:+:$own_path}
+expect_status 0 devices
+expect_output /physical_device:CPU:0
+for state in "too old" "too new" "not a plugin" malformed "no symbol" "cannot open" "probe failed" "init failed"; do
+  grep -q "^WARNING:helio:.*$state" "$work/err" || fail "helio devices: the log does not say \"$state\""
+done
+cp "$bad/crashes_in_probe.so" "$work/family/"
+HELIO_LOG=debug "$helio" devices >"$work/out" 2>"$work/err" && fail "crashes_in_probe did not crash"
+grep -v '^AddressSanitizer\|^=\|^ \|^$\|^UndefinedBehavior\|^ThreadSanitizer' "$work/err" | grep -q 'crashes_in_probe' ||
+  fail "the log does not name crashes_in_probe: $(cat "$work/err")"
 
 # The same file in two folders: the first one found is taken.
 mkdir "$work/again"

@@ -52,13 +52,6 @@ Tensor(
  [49. 64.]], shape=(2, 2), dtype=float32)
 END
 
-expect 0 placement --soft /device:GPU:2 <<END
-Executing op MatMul in device $cpu:0
-Tensor(
-[[22. 28.]
- [49. 64.]], shape=(2, 2), dtype=float32)
-END
-
 expect 0 manual_replication <<END
 Executing op MatMul in device $cpu:0
 Executing op MatMul in device $cpu:1
@@ -76,6 +69,17 @@ status=$?
 tail -n 1 "$work/err" | grep -q 'unknown device\.$' ||
   fail "placement /device:GPU:2: the message does not end in 'unknown device.': $(cat "$work/err")"
 grep -q 'device:GPU:2' "$work/err" || fail "placement /device:GPU:2: the message does not name the device"
+
+# With soft placement it runs elsewhere, and says so.
+"$examples/placement" --soft /device:GPU:2 >"$work/out" 2>"$work/err"
+status=$?
+[ "$status" -eq 0 ] || fail "placement --soft /device:GPU:2: exit status $status, not 0"
+printf '%s\n' 'Tensor(' '[[22. 28.]' ' [49. 64.]], shape=(2, 2), dtype=float32)' | cmp -s - "$work/out" ||
+  fail "placement --soft /device:GPU:2 printed: $(cat "$work/out")"
+grep -qx "Executing op MatMul in device $cpu:0" "$work/err" ||
+  fail "placement --soft /device:GPU:2: no placement line: $(cat "$work/err")"
+grep -q '^WARNING:helio:.*device:GPU:2' "$work/err" ||
+  fail "placement --soft /device:GPU:2: it is not said that the device is another one: $(cat "$work/err")"
 
 "$examples/placement" --nonsense >/dev/null 2>&1
 status=$?
