@@ -137,7 +137,7 @@ typedef struct concat_plan {
 } concat_plan;
 
 static helio_status concat_check(helio_backend_device *device, const helio_call *call,
-                                 const helio_concat_attributes *attributes) {
+                                 const helio_axis_attributes *attributes) {
   const helio_host *host = device->host;
   const helio_argument *y = cpu_output(call);
   int64_t along = 0;
@@ -157,7 +157,7 @@ static helio_status concat_check(helio_backend_device *device, const helio_call 
 
 static helio_status concat_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const cpu_call_rule rule = {1, UINT32_MAX - 1, UINT32_MAX, CPU_ALL_TYPES, true};
-  helio_concat_attributes attributes;
+  helio_axis_attributes attributes;
   helio_status status = cpu_call_check(device, call, answer, &rule);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status == HELIO_OK) status = concat_check(device, call, &attributes);

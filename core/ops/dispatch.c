@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/dispatch.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/copy.h"
 #include "device/topology.h"
 #include "ops/placement.h"
 #include "ops/plans.h"
@@ -25,6 +27,10 @@ static helio_status try_device(const hi_call *call, hi_device *device, choice *r
   if (!status) status = hi_plan_get(device, call, &result->plan);
   if (!status) result->device = device;
   return status;
+}
+
+static bool writes(const hi_row *row, int input) {
+  return toupper((unsigned char)row->inputs[input]) == 'V';
 }
 
 /* The first device in order of preference that can; `preferred` and `reason` say why it is not what was hoped for. */
@@ -51,6 +57,10 @@ static helio_status try_all(const hi_call *call, const char *preferred, const ch
 
 static helio_status choose(const hi_call *call, choice *result) {
   hi_request request = hi_placement_request();
+  if (call->row->inputs[0] == 'V') { /* what is written stays where it is, whatever scope the caller is in */
+    request.named = true;
+    request.device = call->inputs[0]->device;
+  }
   if (!request.named) return try_all(call, NULL, NULL, result);
   if (!request.device) {
     char wanted[HI_NAME_LENGTH];
@@ -60,7 +70,7 @@ static helio_status choose(const hi_call *call, choice *result) {
   }
   helio_status status = try_device(call, request.device, result);
   if (status != HELIO_NOT_SUPPORTED) return status;
-  if (!hi_placement_soft()) {
+  if (!hi_placement_soft() && call->row->inputs[0] != 'V') {
     return hi_fail(HELIO_NOT_SUPPORTED, "%s cannot run on %s: %s. With soft placement it would run elsewhere",
                    call->row->info.label, request.device->name, hi_reason(status));
   }
@@ -69,9 +79,10 @@ static helio_status choose(const hi_call *call, choice *result) {
   return try_all(call, request.device->name, reason, result);
 }
 
-/* Fills the places of inputs, copied to the device where they are not there, and of new outputs. */
-static helio_status gather_places(const hi_call *call, const choice *where, helio_place *places,
-                                  helio_tensor **outputs) {
+/* Fills the places of inputs, copied to the device where they are not there, and of new outputs. `moved` receives the
+ * copies of inputs that the kernel writes. */
+static helio_status gather_places(const hi_call *call, const choice *where, helio_place *places, helio_tensor **outputs,
+                                  helio_tensor **moved) {
   for (int i = 0; i < call->input_count; i++) {
     helio_tensor *input = call->inputs[i];
     places[i] = (helio_place){NULL, 0};
@@ -80,14 +91,29 @@ static helio_status gather_places(const hi_call *call, const choice *where, heli
       input = hi_tensor_on(input, where->device);
       if (!input) return helio_error_pending();
       hi_placement_copied(hi_tensor_bytes(input), where->elsewhere);
+      if (i < HI_MAX_FIXED_INPUTS && writes(call->row, i)) moved[i] = input;
     }
     places[i] = hi_tensor_place(input);
   }
-  for (int i = 0; i < call->row->outputs; i++) {
+  for (int i = 0; call->row->outputs[i]; i++) {
     const hi_output *output = &call->outputs[i];
+    places[call->input_count + i] = (helio_place){NULL, 0};
+    if (call->no_outputs >> i & 1) continue;
     outputs[i] = hi_tensor_new(where->device, output->type, &output->shape, call->row->info.label);
     if (!outputs[i]) return helio_error_pending();
     places[call->input_count + i] = hi_tensor_place(outputs[i]);
+  }
+  return HELIO_OK;
+}
+
+/* What was written elsewhere goes home. */
+static helio_status return_moved(const hi_call *call, helio_tensor *const *moved) {
+  for (int i = 0; i < call->input_count && i < HI_MAX_FIXED_INPUTS; i++) {
+    if (!moved[i]) continue;
+    helio_tensor *home = call->inputs[i];
+    helio_status status = hi_copy(home->device, hi_tensor_place(home), moved[i]->device, hi_tensor_place(moved[i]),
+                                  hi_tensor_bytes(home));
+    if (status) return status;
   }
   return HELIO_OK;
 }
@@ -104,7 +130,9 @@ helio_status hi_run_plan(hi_device *device, const hi_plan *plan, int stream, con
                    .stream = device->streams[stream],
                    .places = places,
                    .place_size = sizeof *places,
-                   .status = device->status->place};
+                   .status = device->status->place,
+                   .scalars = call->scalars,
+                   .scalar_count = (size_t)call->row->scalars};
   if (workspace) run.workspace = workspace->place;
   hi_reason_clear();
   helio_status status = hi_plan_kernel(plan)->run(hi_plan_prepared(plan), &run);
@@ -112,31 +140,40 @@ helio_status hi_run_plan(hi_device *device, const hi_plan *plan, int stream, con
   return status ? hi_device_failed(device, status, call->row->info.label) : HELIO_OK;
 }
 
+/* Is anything written at all? */
 static bool has_work(const hi_call *call, helio_tensor *const *outputs) {
-  for (int i = 0; i < call->row->outputs; i++) {
-    if (outputs[i]->elements > 0) return true;
+  for (int i = 0; i < HI_MAX_OUTPUTS; i++) {
+    if (outputs[i] && outputs[i]->elements > 0) return true;
   }
-  return false;
+  return call->row->inputs[0] == 'V' && call->inputs[0]->elements > 0;
 }
 
-helio_tensor *hi_dispatch(hi_call *call, helio_tensor **more) {
+static helio_status run_at(hi_call *call, const choice *where, helio_place *places, helio_tensor **outputs) {
+  helio_tensor *moved[HI_MAX_FIXED_INPUTS] = {NULL};
+  helio_status status = gather_places(call, where, places, outputs, moved);
+  if (status) return status;
+  hi_placement_log(call->row, where->device);
+  if (!has_work(call, outputs)) return HELIO_OK;
+  status = hi_run_plan(where->device, where->plan, HI_STREAM_COMPUTE, call, places);
+  return status ? status : return_moved(call, moved);
+}
+
+helio_status hi_dispatch(hi_call *call, helio_tensor **outputs) {
   helio_place on_stack[ON_STACK], *places = on_stack;
-  helio_tensor *outputs[HI_MAX_OUTPUTS] = {NULL};
   choice where = {0};
-  if (hi_call_check(call) || choose(call, &where)) return NULL;
-  size_t count = (size_t)(call->input_count + call->row->outputs);
+  memset(outputs, 0, HI_MAX_OUTPUTS * sizeof *outputs);
+  helio_status status = hi_call_check(call);
+  if (!status) status = choose(call, &where);
+  if (status) return status;
+  size_t count = (size_t)(call->input_count + hi_row_outputs(call->row));
   if (count > ON_STACK) places = malloc(count * sizeof *places);
-  helio_status status =
-      places ? gather_places(call, &where, places, outputs) : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a call");
-  if (!status) {
-    hi_placement_log(call->row, where.device);
-    if (has_work(call, outputs)) {
-      status = hi_run_plan(where.device, where.plan, HI_STREAM_COMPUTE, call, places);
-    }
-  }
+  status = places ? run_at(call, &where, places, outputs) : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a call");
   hi_plan_release(where.plan);
   if (places != on_stack) free(places);
-  if (status) return NULL;
-  for (int i = 1; i < call->row->outputs; i++) more[i - 1] = outputs[i];
-  return outputs[0];
+  return status;
+}
+
+helio_tensor *hi_dispatch_one(hi_call *call) {
+  helio_tensor *outputs[HI_MAX_OUTPUTS];
+  return hi_dispatch(call, outputs) ? NULL : outputs[0];
 }

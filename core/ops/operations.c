@@ -217,7 +217,7 @@ helio_tensor *helio_concat(helio_tensor *const *inputs, int count, int axis) {
     axis = hi_axis(call.row->info.label, axis, &inputs[0]->shape);
     if (axis < 0) return NULL;
   }
-  call.attributes.concat = (helio_concat_attributes){.size = sizeof call.attributes.concat, .axis = (uint32_t)axis};
+  call.attributes.concat = (helio_axis_attributes){.size = sizeof call.attributes.concat, .axis = (uint32_t)axis};
   return hi_dispatch(&call, NULL);
 }
 

@@ -23,7 +23,7 @@ static _Thread_local struct {
 
 static atomic_bool soft, strict, log_placement;
 static atomic_ullong operations, bytes_copied, input_copies, input_bytes;
-static atomic_ullong warned; /* a bit for each operation */
+static atomic_ullong warned[2]; /* a bit for each operation */
 
 void hi_placement_start(void) {
   atomic_store(&soft, hi_environment_number(HI_SOFT_PLACEMENT));
@@ -33,7 +33,8 @@ void hi_placement_start(void) {
   atomic_store(&bytes_copied, 0);
   atomic_store(&input_copies, 0);
   atomic_store(&input_bytes, 0);
-  atomic_store(&warned, 0);
+  atomic_store(&warned[0], 0);
+  atomic_store(&warned[1], 0);
 }
 
 helio_scope helio_device_enter(const char *name) {
@@ -97,7 +98,7 @@ helio_status hi_placement_elsewhere(const hi_row *row, const hi_device *device, 
   }
   atomic_fetch_add_explicit(&operations, 1, memory_order_relaxed);
   unsigned long long bit = 1ull << (row->operation & 63);
-  if (!(atomic_fetch_or_explicit(&warned, bit, memory_order_relaxed) & bit)) {
+  if (!(atomic_fetch_or_explicit(&warned[row->operation >> 6], bit, memory_order_relaxed) & bit)) {
     hi_log(HELIO_LOG_WARNING, "%s runs on %s instead of %s: %s", row->info.label, device->name, preferred, reason);
   }
   return HELIO_OK;

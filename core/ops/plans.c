@@ -47,7 +47,7 @@ static void key_add(key *k, helio_type type, const helio_shape *shape) {
 }
 
 static bool key_make(key *k, const hi_call *call) {
-  size_t arguments = (size_t)(call->input_count + call->row->outputs);
+  size_t arguments = (size_t)(call->input_count + hi_row_outputs(call->row));
   size_t most = 1 + arguments * (HELIO_MAX_RANK + 1) + sizeof call->attributes / sizeof(int64_t);
   k->words = most <= KEY_ON_STACK ? k->on_stack : malloc(most * sizeof(int64_t));
   k->count = 0;
@@ -61,7 +61,13 @@ static bool key_make(key *k, const hi_call *call) {
       k->words[k->count++] = 0; /* absent: no type is 0 */
     }
   }
-  for (int i = 0; i < call->row->outputs; i++) key_add(k, call->outputs[i].type, &call->outputs[i].shape);
+  for (int i = 0; call->row->outputs[i]; i++) {
+    if (call->no_outputs >> i & 1) {
+      k->words[k->count++] = 0;
+    } else {
+      key_add(k, call->outputs[i].type, &call->outputs[i].shape);
+    }
+  }
   memcpy(&k->words[k->count], &call->attributes, call->attributes.size);
   k->count += call->attributes.size / sizeof(int64_t); /* ABI structs are whole words long */
   return true;
@@ -154,7 +160,8 @@ static void describe(helio_argument *argument, helio_type type, const helio_shap
 }
 
 static helio_status ask_kernel(hi_device *device, const hi_call *call, hi_plan *plan) {
-  size_t count = (size_t)(call->input_count + call->row->outputs);
+  int output_count = hi_row_outputs(call->row);
+  size_t count = (size_t)(call->input_count + output_count);
   helio_argument *described = calloc(count, sizeof *described);
   const helio_argument **arguments = calloc(count, sizeof *arguments);
   helio_status status = HELIO_OUT_OF_MEMORY;
@@ -164,15 +171,16 @@ static helio_status ask_kernel(hi_device *device, const hi_call *call, hi_plan *
       describe(&described[i], call->inputs[i]->type, &call->inputs[i]->shape);
       arguments[i] = &described[i];
     }
-    for (int i = 0; i < call->row->outputs; i++) {
+    for (int i = 0; i < output_count; i++) {
       int at = call->input_count + i;
+      if (call->no_outputs >> i & 1) continue;
       describe(&described[at], call->outputs[i].type, &call->outputs[i].shape);
       arguments[at] = &described[at];
     }
     helio_call abi_call = {.size = sizeof abi_call,
                            .operation = (uint32_t)call->row->operation,
                            .input_count = (uint32_t)call->input_count,
-                           .output_count = (uint32_t)call->row->outputs,
+                           .output_count = (uint32_t)output_count,
                            .arguments = arguments,
                            .attributes = call->attributes.size ? &call->attributes : NULL};
     helio_plan_answer result = {.size = sizeof result};

@@ -6,7 +6,7 @@
 #include <helio/helio.h>
 #include <helio/plugin.h>
 
-enum { HI_OPERATION_COUNT = 16, HI_TYPE_COUNT = 9 }; /* one more than the last, so that the enums are indices */
+enum { HI_OPERATION_COUNT = 84, HI_TYPE_COUNT = 9 }; /* one more than the last, so that the enums are indices */
 
 /* A plugin as the core uses it: copies of its tables in which every optional entry is filled, so that callers never
  * test for NULL. */

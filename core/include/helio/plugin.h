@@ -274,25 +274,116 @@ typedef struct helio_stream_table {
  * Kernel vtable
  */
 
-/* Operations. Values never change; new ones are added at the end. What each computes, its inputs, outputs, attributes
- * and scalars stand in core/ops/table.c and are printed by `helio ops`. A backend may have kernels for any subset. The
- * rows marked * are carried out by the core with the device vtable alone and need no kernel. */
+/* Operations. Values never change; new ones are added at the end. A backend may have kernels for any subset.
+ *
+ * Signature: inputs → outputs. T is the operation's type, that of its first argument; V is a T that is also written; I
+ * is int32 or int64; B is bool; W is uint8 or int32. A small letter is an argument that may be absent (NULL among the
+ * plan's arguments), * any number more of the last. Scalars are named in brackets in their order. Shapes are checked by
+ * the core before a plan is asked for; core/ops/table.c has the rules, `helio ops` prints the table.
+ *
+ * `core` in the last column: carried out by the core with the device vtable and other rows, no kernel is needed. */
 #define HELIO_OPERATION_LIST(X)                                                                                        \
-  X(FILL, 1)        /* *  */                                                                                           \
-  X(COPY, 2)        /* *  */                                                                                           \
-  X(CAST, 3)        /* y = (type of y) x */                                                                            \
-  X(RESHAPE, 4)     /* *  */                                                                                           \
-  X(EXPAND_DIMS, 5) /* *  */                                                                                           \
-  X(SQUEEZE, 6)     /* *  */                                                                                           \
-  X(SLICE, 7)       /* y[i…] = x[begin + i…]: helio_slice_attributes */                                            \
-  X(CONCAT, 8)      /* y = inputs one behind the other along an axis: helio_concat_attributes */                       \
-  X(ADD, 9)         /* y = a + b, broadcast as in numpy */                                                             \
-  X(SUB, 10)        /* y = a − b */                                                                                  \
-  X(MUL, 11)        /* y = a × b */                                                                                   \
-  X(ADD_N, 12)      /* y = sum of the inputs, all of one shape, added in their order */                                \
-  X(SUM, 13)        /* y = sum of x over axes: helio_reduce_attributes */                                              \
-  X(MATMUL, 14)     /* y = activation(a × b + bias), the bias optional: helio_matmul_attributes */                    \
-  X(RELU, 15)       /* y = max(x, 0), NaN stays NaN */
+  X(FILL, 1)                /* core */                                                                                 \
+  X(COPY, 2)                /* core */                                                                                 \
+  X(CAST, 3)                /* T→any: to an integer towards zero, to the nearest end of the range, NaN to 0 */       \
+  X(RESHAPE, 4)             /* core */                                                                                 \
+  X(EXPAND_DIMS, 5)         /* core */                                                                                 \
+  X(SQUEEZE, 6)             /* core */                                                                                 \
+  X(SLICE, 7)               /* T→T: y[i…] = x[begin + i…]; helio_slice_attributes */                             \
+  X(CONCAT, 8)              /* T*→T: one behind the other along an axis; helio_axis_attributes */                    \
+  X(ADD, 9)                 /* TT→T: a + b, broadcast as in numpy */                                                 \
+  X(SUB, 10)                /* TT→T: a − b */                                                                      \
+  X(MUL, 11)                /* TT→T: a × b */                                                                       \
+  X(ADD_N, 12)              /* T*→T: sum of inputs of one shape, added in their order */                             \
+  X(SUM, 13)                /* T→T: sum over axes; helio_reduce_attributes */                                        \
+  X(MATMUL, 14)             /* TTt→T: activation(a × b + bias); helio_matmul_attributes */                          \
+  X(RELU, 15)               /* T→T: max(x, 0), NaN stays NaN */                                                      \
+  X(TRANSPOSE, 16)          /* T→T: axis i of y is axis permutation[i] of x; helio_transpose_attributes */           \
+  X(SPLIT, 17)              /* core */                                                                                 \
+  X(PAD, 18)                /* T→T [value]: y[before + i…] = x[i…], value elsewhere; helio_slice_attributes */   \
+  X(GATHER, 19)             /* TI→T: y[i…] = x[index[i…]], rows of the first axis; status word */                \
+  X(SCATTER_ADD, 20)        /* TI→T: y[index[i]] += x[i] in order of i, from zeros; status word */                   \
+  X(WHERE, 21)              /* TTB→T: condition ? a : b, all three broadcast */                                      \
+  X(ONE_HOT, 22)            /* I→T': 1 at the index, along a new last axis, else 0; all 0 if it is out of range */   \
+  X(DIV, 23)                /* TT→T: a / b; integers towards zero, by zero 0 */                                      \
+  X(POW, 24)                /* TT→T: a to the power b, floats */                                                     \
+  X(MAXIMUM, 25)            /* TT→T: the larger; NaN if either is */                                                 \
+  X(MINIMUM, 26)            /* TT→T */                                                                               \
+  X(EQUAL, 27)              /* TT→B, broadcast; so the five that follow */                                           \
+  X(NOT_EQUAL, 28)          /* TT→B */                                                                               \
+  X(LESS, 29)               /* TT→B */                                                                               \
+  X(LESS_EQUAL, 30)         /* TT→B */                                                                               \
+  X(GREATER, 31)            /* TT→B */                                                                               \
+  X(GREATER_EQUAL, 32)      /* TT→B */                                                                               \
+  X(NEG, 33)                /* T→T: elementwise, so all to LEAKY_RELU */                                             \
+  X(ABS, 34)                /* T→T */                                                                                \
+  X(SQUARE, 35)             /* T→T */                                                                                \
+  X(SQRT, 36)               /* T→T: floats, so all that follow */                                                    \
+  X(RSQRT, 37)              /* T→T: 1 / √x */                                                                      \
+  X(EXP, 38)                /* T→T */                                                                                \
+  X(LOG, 39)                /* T→T: natural */                                                                       \
+  X(CLIP, 40)               /* T→T [low, high]: also integers */                                                     \
+  X(SIGMOID, 41)            /* T→T: 1 / (1 + exp(−x)) */                                                           \
+  X(TANH, 42)               /* T→T */                                                                                \
+  X(SOFTPLUS, 43)           /* T→T: log(1 + exp(x)) */                                                               \
+  X(SWISH, 44)              /* T→T: x × sigmoid(x) */                                                               \
+  X(GELU, 45)               /* T→T: x × Φ(x); helio_gelu_attributes */                                             \
+  X(ELU, 46)                /* T→T [alpha]: x > 0 ? x : alpha × (exp(x) − 1) */                                   \
+  X(LEAKY_RELU, 47)         /* T→T [alpha]: x > 0 ? x : alpha × x */                                                \
+  X(ACTIVATION_GRAD, 48)    /* TT→T [alpha]: of dy and, by activation, x or y; helio_activation_attributes */        \
+  X(MEAN, 49)               /* T→T: over axes, NaN over none; helio_reduce_attributes, so the two that follow */     \
+  X(MAX, 50)                /* T→T: NaN if one is; the lowest value over no element */                               \
+  X(MIN, 51)                /* T→T: likewise, the highest */                                                         \
+  X(ARGMAX, 52)             /* T→int64: the first of the largest along an axis; helio_axis_attributes */             \
+  X(TOP_K, 53)              /* T→T int32: the k largest of the last axis and their places, the lower place first */  \
+  X(IN_TOP_K, 54)           /* TI→B: fewer than k of row i are larger than x[i][index[i]]; helio_top_k_attributes */ \
+  X(CONV2D, 55)             /* TTt→T: NHWC by HWIO, bias, activation; helio_conv2d_attributes */                     \
+  X(CONV2D_GRAD_INPUT, 56)  /* TT→T: dx of dy and the kernel */                                                      \
+  X(CONV2D_GRAD_KERNEL, 57) /* TT→T: the kernel's gradient of x and dy */                                            \
+  X(MAX_POOL, 58)           /* T→Tw: NHWC; the winner's place in its window, the first of equals */                  \
+  X(MAX_POOL_GRAD, 59)      /* TW→T: dx of dy and the winners; helio_pool_attributes, so all four */                 \
+  X(AVERAGE_POOL, 60)       /* T→T: over the part of the window that is not padding */                               \
+  X(AVERAGE_POOL_GRAD, 61)  /* T→T: dx of dy */                                                                      \
+  X(SOFTMAX, 62)            /* T→T: along the last axis, so the three that follow */                                 \
+  X(LOG_SOFTMAX, 63)        /* T→T */                                                                                \
+  X(SOFTMAX_GRAD, 64)       /* TT→T: dx of dy and y */                                                               \
+  X(LOG_SOFTMAX_GRAD, 65)   /* TT→T: dx of dy and y */                                                               \
+  X(SPARSE_CROSS_ENTROPY, 66) /* TI→Tt: −log softmax(x[i])[label[i]] and its gradient by x; status word */         \
+  X(CROSS_ENTROPY, 67)        /* TT→Tt: −Σ label × log softmax(x[i]) and its gradient by x */                    \
+  X(MOMENTS, 68)              /* T→TT: mean and variance (÷ n) over all axes but the last */                        \
+  X(NORMALIZE, 69)            /* TTTtt→T [epsilon]: x, mean, variance, gamma, beta */                                \
+  X(NORMALIZE_GRAD_SUMS, 70)  /* TTTT→TT [epsilon]: dy, x, mean, variance → dgamma, dbeta */                       \
+  X(NORMALIZE_GRAD_INPUT, 71) /* TTTTtTT→T [epsilon, 1/n]: dy, x, mean, variance, gamma, dgamma, dbeta */            \
+  X(LAYER_NORM, 72)           /* Ttt→Ttt [epsilon]: x, gamma, beta → y, mean, 1/deviation of the last axis */      \
+  X(LAYER_NORM_GRAD, 73)      /* TTtTT→Ttt: dy, x, gamma, mean, 1/deviation → dx, dgamma, dbeta */                 \
+  X(RANDOM_BITS, 74)    /* →int32 [key, step, base]: element i is word base + i of Philox 4×32-10, see below */     \
+  X(RANDOM_UNIFORM, 75) /* →T [key, step, base, low, high] */                                                        \
+  X(RANDOM_NORMAL, 76)  /* →T [key, step, base, mean, deviation] */                                                  \
+  X(DROPOUT, 77)        /* T→T [key, step, base, rate]: uniform < rate ? 0 : x / (1 − rate) */                     \
+  X(COMBINE_ROWS, 78)   /* TI→TI: rows of equal index summed, indices ascending; −1 and zeros fill the end */      \
+  X(SGD_UPDATE, 79)     /* VvTi→ [rate, decay, momentum]: weights, velocity, gradient; helio_sgd_attributes */       \
+  X(ADAM_UPDATE, 80)    /* VVVTi→ [rate, decay, beta1, beta2, epsilon]: weights, m, v, gradient */                   \
+  X(NADAM_UPDATE, 81)   /* VVVTi→ [rate, decay, beta1, beta2, epsilon, on m, on gradient, on v] */                   \
+  X(RMSPROP_UPDATE, 82) /* VVvvTi→ [rate, decay, rho, momentum, epsilon]: weights, square, momentum, mean */         \
+  X(ADAGRAD_UPDATE, 83) /* VVTi→ [rate, decay, epsilon]: weights, sum of squares */
+
+/* Random numbers. Word n of the stream (key, step) is word n mod 4 of the Philox 4×32-10 block with the counter
+ * (low n/4, high n/4, low step, high step) and the key (low key, high key). Element i of a call draws
+ *   bits, float32 uniform, dropout: word base + i; uniform in [0, 1) is (word >> 8) × 2⁻²⁴
+ *   float64 uniform:                words 2 (base + i) and 2 (base + i) + 1 as low and high; (pair >> 11) × 2⁻⁵³
+ *   normal:                         the same two words a, b: √(−2 ln((a + 1) × 2⁻³²)) × cos(2π b × 2⁻³²) in double
+ * and then low + u × (high − low), or mean + deviation × z, in the operation's type.
+ *
+ * Updates. First weights −= weights × decay. With indices the gradient is rows: row i of it belongs to row index[i] of
+ * the weights, indices are those of COMBINE_ROWS (distinct, −1: none), and rows that are not named have a gradient of
+ * zero; the result is that of the dense gradient. With g the gradient, w the weights:
+ *   SGD      velocity absent: w −= rate g. Else v = momentum v − rate g, w += nesterov ? momentum v − rate g : v
+ *   ADAM     m += (g − m)(1 − beta1), v += (g² − v)(1 − beta2), w −= rate m / (√v + epsilon); the caller has put the
+ *            correction of bias into `rate`
+ *   NADAM    m and v likewise; w −= rate (onM m + onG g) / (√(onV v) + epsilon)
+ *   RMSPROP  s = rho s + (1 − rho) g²; with `mean`: a = rho a + (1 − rho) g, d = s − a² + epsilon, else d = s +
+ * epsilon; u = rate g / √d; with `momentum`: p = momentum p + u, w −= p, else w −= u ADAGRAD  s += g², w −= rate g /
+ * √(s + epsilon) */
 
 typedef enum helio_operation {
 #define HELIO_OPERATION_ENUM(name, value) HELIO_OP_##name = value,
@@ -308,18 +399,20 @@ typedef struct helio_argument {
   int64_t extent[HELIO_MAX_RANK];
 } helio_argument;
 
-/* Attributes of operations, where they have any. */
+/* Attributes of operations, where they have any. SLICE, PAD: */
 typedef struct helio_slice_attributes {
   size_t size;
   int64_t begin[HELIO_MAX_RANK]; /* the output's shape says how much */
 } helio_slice_attributes;
 
-typedef struct helio_concat_attributes {
+/* CONCAT, ARGMAX */
+typedef struct helio_axis_attributes {
   size_t size;
   uint32_t axis;
   uint32_t reserved; /* 0 */
-} helio_concat_attributes;
+} helio_axis_attributes;
 
+/* SUM, MEAN, MAX, MIN */
 typedef struct helio_reduce_attributes {
   size_t size;
   uint32_t axes;     /* bit i: axis i of the input is summed. The output has the other axes in order, with or without
@@ -333,6 +426,52 @@ typedef struct helio_matmul_attributes {
   uint32_t activation;               /* helio_activation, 0: none */
   uint32_t reserved;                 /* 0 */
 } helio_matmul_attributes;
+
+typedef struct helio_transpose_attributes {
+  size_t size;
+  uint32_t permutation[HELIO_MAX_RANK];
+} helio_transpose_attributes;
+
+typedef struct helio_gelu_attributes {
+  size_t size;
+  uint32_t approximate; /* 0: by the error function, 1: 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))) */
+  uint32_t reserved;    /* 0 */
+} helio_gelu_attributes;
+
+/* ACTIVATION_GRAD: the second input is y for RELU, SIGMOID, TANH and ELU, x for the others. */
+typedef struct helio_activation_attributes {
+  size_t size;
+  uint32_t activation; /* helio_activation */
+  uint32_t reserved;   /* 0 */
+} helio_activation_attributes;
+
+typedef struct helio_top_k_attributes {
+  size_t size;
+  uint32_t k;
+  uint32_t reserved; /* 0 */
+} helio_top_k_attributes;
+
+/* CONV2D and its gradients. The kernel is (height, width, channels of x ÷ groups, channels of y). */
+typedef struct helio_conv2d_attributes {
+  size_t size;
+  uint32_t stride[2], dilation[2]; /* of height and width, at least 1 */
+  uint32_t padding[4];             /* zeros above, below, to the left, to the right */
+  uint32_t groups;                 /* at least 1 */
+  uint32_t activation;             /* helio_activation, 0: none; of CONV2D alone */
+} helio_conv2d_attributes;
+
+/* MAX_POOL, AVERAGE_POOL and their gradients. No window lies in the padding altogether. */
+typedef struct helio_pool_attributes {
+  size_t size;
+  uint32_t window[2], stride[2]; /* of height and width, at least 1 */
+  uint32_t padding[4];           /* above, below, to the left, to the right */
+} helio_pool_attributes;
+
+typedef struct helio_sgd_attributes {
+  size_t size;
+  uint32_t nesterov; /* 1: look ahead */
+  uint32_t reserved; /* 0 */
+} helio_sgd_attributes;
 
 /* A call as a plan sees it: everything that is known before there is data. */
 typedef struct helio_call {

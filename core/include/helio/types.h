@@ -69,6 +69,14 @@ typedef enum helio_device_class {
 typedef enum helio_activation {
   HELIO_LINEAR = 1,
   HELIO_RELU = 2,
+  HELIO_SIGMOID = 3,
+  HELIO_TANH = 4,
+  HELIO_SOFTPLUS = 5,
+  HELIO_SWISH = 6,
+  HELIO_GELU = 7,
+  HELIO_GELU_TANH = 8,
+  HELIO_ELU = 9,         /* with a parameter: not inside a matrix product or convolution */
+  HELIO_LEAKY_RELU = 10, /* likewise */
 } helio_activation;
 
 typedef enum helio_log_level {
