@@ -182,7 +182,8 @@ static inline int run_in_child(bool (*body)(void *argument), void *argument) {
     _exit(body(argument) ? 0 : 1);
   }
   if (child > 0) {
-    while (waitpid(child, &result, 0) < 0 && errno == EINTR) {}
+    while (waitpid(child, &result, 0) < 0 && errno == EINTR) {
+    }
   }
   return result;
 }

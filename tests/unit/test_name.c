@@ -150,7 +150,8 @@ static void check_round_trip(const hi_name *name) {
   } else {
     hi_name_print(name->kind, name->index, text);
   }
-  if (!hi_name_parse(text, &again)) fail_msg("%s:%d was printed as '%s', which is no name", name->kind, name->index, text);
+  if (!hi_name_parse(text, &again))
+    fail_msg("%s:%d was printed as '%s', which is no name", name->kind, name->index, text);
   assert_string_equal(again.kind, name->kind);
   assert_int_equal(again.index, name->index);
   assert_int_equal(again.physical, name->physical);
@@ -171,8 +172,23 @@ static void test_round_trips_of_random_names(void **state) {
 
 /* Random strings of the words that names are made of, with noise in between, each in memory of its exact length. */
 static size_t random_string(uint64_t *seed, char *text, size_t room) {
-  static const char *const words[] = {"/", ":", "job", "localhost", "replica", "task", "device", "physical_device",
-                                      "cpu", "GPU", "cuda", "0", "1", "77", "/job:localhost/replica:0/task:0/", "-", "_"};
+  static const char *const words[] = {"/",
+                                      ":",
+                                      "job",
+                                      "localhost",
+                                      "replica",
+                                      "task",
+                                      "device",
+                                      "physical_device",
+                                      "cpu",
+                                      "GPU",
+                                      "cuda",
+                                      "0",
+                                      "1",
+                                      "77",
+                                      "/job:localhost/replica:0/task:0/",
+                                      "-",
+                                      "_"};
   size_t length = 0, pieces = next_random(seed) % 9;
   for (size_t i = 0; i < pieces; i++) {
     const char *word = words[next_random(seed) % COUNT_OF(words)];
