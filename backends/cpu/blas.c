@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #ifndef CPU_MULTIARCH
 #define CPU_MULTIARCH "x86_64-linux-gnu"
@@ -131,9 +132,9 @@ static bool try_library(const helio_host *host, const char *path, const char *co
   }
   blas->threads_before = loaded_before ? threads : 0;
   blas->set_threads(1);
-  if (loaded_before && core != NULL && strcmp(blas->core, core) != 0)
-    host->log(host, HELIO_LOG_INFO, "%s was loaded before by this program and uses its %s kernels, not %s",
-              blas->version, blas->core, core);
+  if (core != NULL && getenv("OPENBLAS_CORETYPE") == NULL && strcasecmp(blas->core, core) != 0)
+    host->log(host, HELIO_LOG_WARNING, "%s uses its %s kernels, where %s would suit%s", blas->version, blas->core, core,
+              loaded_before ? ": the program had loaded it before; set OPENBLAS_CORETYPE" : "");
   return true;
 }
 

@@ -76,11 +76,13 @@ bool hi_parse_size(const char *text, size_t length, bool need_suffix, uint64_t *
   return true;
 }
 
-static bool parse_flag(const char *text, uint64_t *number) {
+/* "yes" becomes "1", so that plugins, which see the text, need not know all words. */
+static bool parse_flag(char *text, uint64_t *number) {
   static const char *const words[][2] = {{"0", "1"}, {"false", "true"}, {"off", "on"}, {"no", "yes"}};
   for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
     for (uint64_t value = 0; value < 2; value++) {
       if (strcasecmp(text, words[i][value]) == 0) {
+        strcpy(text, words[0][value]);
         *number = value;
         return true;
       }
@@ -108,20 +110,24 @@ static bool parse_fraction(const char *text, double *fraction) {
   return digits && value > 0 && value <= 1;
 }
 
-/* The number of `text` among "a|b|c", −1 if it is none. */
-static int choice_index(const char *choices, const char *text) {
+/* The number of `text` among "a|b|c", whose spelling it takes on. */
+static bool parse_choice(const char *choices, char *text, uint64_t *number) {
   size_t length = strlen(text);
-  for (int index = 0;; index++) {
+  for (uint64_t index = 0;; index++) {
     size_t span = strcspn(choices, "|");
-    if (span == length && strncasecmp(choices, text, span) == 0) return index;
-    if (!choices[span]) return -1;
+    if (span == length && strncasecmp(choices, text, span) == 0) {
+      memcpy(text, choices, span);
+      *number = index;
+      return true;
+    }
+    if (!choices[span]) return false;
     choices += span + 1;
   }
 }
 
 /* NULL if the value is good, else what it should be. */
 static const char *parse_value(entry *e) {
-  const char *text = e->info.value;
+  char *text = (char *)e->info.value;
   switch (e->kind) {
   case TEXT:
     return NULL;
@@ -136,9 +142,7 @@ static const char *parse_value(entry *e) {
   case CHOICE:
     break;
   }
-  int index = choice_index(e->info.choices, text);
-  e->number = (uint64_t)index;
-  return index >= 0 ? NULL : e->info.choices;
+  return parse_choice(e->info.choices, text, &e->number) ? NULL : e->info.choices;
 }
 
 static void entry_free(entry *e) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/machine.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,7 +15,9 @@ static int affinity(void) {
 }
 
 static int cores_of(long long quota, long long period) {
-  return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
+  if (quota <= 0 || period <= 0) return 0;
+  long long cores = (quota - 1) / period + 1;
+  return cores < INT_MAX ? (int)cores : INT_MAX;
 }
 
 static int smaller(int a, int b) {

@@ -2,6 +2,7 @@
 #include "runtime/nearest.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ enum { LONGEST = 64 };
 static int distance(const char *a, const char *b) {
   int rows[3][LONGEST + 1];
   size_t length_a = strlen(a), length_b = strlen(b);
-  if (length_a > LONGEST || length_b > LONGEST) return LONGEST;
+  if (length_a > LONGEST || length_b > LONGEST) return INT_MAX;
   for (size_t j = 0; j <= length_b; j++) rows[0][j] = (int)j;
   for (size_t i = 1; i <= length_a; i++) {
     int *row = rows[i % 3], *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];

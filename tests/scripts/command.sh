@@ -220,7 +220,7 @@ for state in "too old" "too new" "not a plugin" malformed "no symbol" "cannot op
   grep -q "^WARNING:helio:.*$state" "$work/err" || fail "helio devices: the log does not say \"$state\""
 done
 cp "$bad/crashes_in_probe.so" "$work/family/"
-HELIO_LOG=debug "$helio" devices >"$work/out" 2>"$work/err" && fail "crashes_in_probe did not crash"
+(HELIO_LOG=debug "$helio" devices; exit $?) >"$work/out" 2>"$work/err" && fail "crashes_in_probe did not crash"
 grep -v '^AddressSanitizer\|^=\|^ \|^$\|^UndefinedBehavior\|^ThreadSanitizer' "$work/err" | grep -q 'crashes_in_probe' ||
   fail "the log does not name crashes_in_probe: $(cat "$work/err")"
 
@@ -254,20 +254,33 @@ done
 number() { # a key of the JSON in $work/out
   sed -n "s/^ *\"$1\": \([0-9.e+-]*\),\{0,1\}\$/\1/p" "$work/out" | head -n 1
 }
-is_less() { awk -v a="${1:-nan}" -v b="$2" 'BEGIN { exit !(a != "nan" && a + 0 < b + 0) }'; }
 
-# Floors and ceilings have room for a busy machine, and one good run in three is enough: noise only ever makes worse.
-measured_well() {
-  ! is_less "$(number ratio)" 0.85 && is_less "$(number dispatch_ns)" 1000 && is_less "$(number start_ms)" 50
+# A machine that is busy with other things makes dispatch and start slower, never faster: the best of the attempts
+# counts. It disturbs either side of the comparison with BLAS: there the middle one counts. One good attempt is enough.
+judge() {
+  awk '
+    function middle(n) { return n % 2 ? ratio[(n + 1) / 2] : (ratio[n / 2] + ratio[n / 2 + 1]) / 2 }
+    $1 != "none" { ratio[++n] = $1 }
+    NR == 1 || $2 < dispatch { dispatch = $2 }
+    NR == 1 || $3 < start { start = $3 }
+    END {
+      printf "matmul %s of BLAS called directly, dispatch %.0f ns, start %.1f ms\n", n ? middle(n) : "?", dispatch, start
+      exit !((n == 0 || middle(n) >= 0.85) && dispatch < 1000 && start < 50)
+    }' < <(sort -n "$work/figures")
 }
-for attempt in 1 2 3; do
+: >"$work/figures"
+slow=true
+for _ in 1 2 3 4 5; do
   expect_status 0 bench ops --quick --json
   expect_json "data['memory']['flat'] and data['rows'] and data['unmeasured'] == []"
   grep -q '"flat": true' "$work/out" || fail "memory of a steady loop is not flat: $(cat "$work/out")"
-  echo "attempt $attempt: matmul $(number ratio) of direct BLAS, dispatch $(number dispatch_ns) ns, start $(number start_ms) ms"
-  [ -z "${HELIO_TEST_SANITIZERS-}" ] || break
-  measured_well && break
+  ratio=$(number ratio) # none where there is no BLAS to compare with
+  echo "${ratio:-none} $(number dispatch_ns) $(number start_ms)" >>"$work/figures"
+  judge && slow=false
+  [ -z "${HELIO_TEST_SANITIZERS-}" ] || slow=false
+  $slow || break
+  sleep 2 # whatever else runs may end
 done
-[ -n "${HELIO_TEST_SANITIZERS-}" ] || measured_well || fail "too slow in all attempts"
+! $slow || fail "too slow: $(cat "$work/figures")"
 
 [ "$failures" -eq 0 ]

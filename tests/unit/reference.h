@@ -10,6 +10,19 @@
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
+/* A helio_shape as an initializer. */
+/* clang-format off */
+#define SHAPE(...) {(int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__}}
+#define NO_AXES    {0, {0}}
+/* clang-format on */
+
+/* One, primes, nothing, no axis, all axes, and enough for several threads. */
+static const helio_shape odd_shapes[] = {
+    NO_AXES,        SHAPE(1),         SHAPE(0),    SHAPE(7),       SHAPE(13, 17),
+    SHAPE(0, 5),    SHAPE(5, 0),      SHAPE(1, 1), SHAPE(3, 1, 5), SHAPE(2, 1, 3, 1, 2, 1, 3, 2),
+    SHAPE(2, 0, 3), SHAPE(601, 1009),
+};
+
 typedef struct array {
   helio_type type;
   helio_shape shape;
@@ -229,5 +242,27 @@ static inline int64_t broadcast_index(const helio_shape *of, const helio_shape *
   }
   return index;
 }
+
+static inline helio_tensor *filled(helio_shape shape, helio_type type) {
+  return helio_fill(shape, 1, type);
+}
+#define F32(...) filled(HELIO_SHAPE(__VA_ARGS__), HELIO_FLOAT32)
+#define I32(...) filled(HELIO_SHAPE(__VA_ARGS__), HELIO_INT32)
+
+/* The call failed with this status; its message has all three parts in it. */
+static inline void expect_refusal_at(helio_tensor *made, helio_status status, const char *const *parts,
+                                     const char *file, int line) {
+  char message[2000];
+  snprintf(message, sizeof message, "%s", helio_error_message());
+  expect_error_at(status, parts[0], file, line);
+  for (int i = 1; i < 3; i++) {
+    if (strstr(message, parts[i])) continue;
+    print_error("%s:%d: \"%s\" is not in \"%s\"\n", file, line, parts[i], message);
+    _fail(file, line);
+  }
+  if (made) _fail(file, line);
+}
+#define expect_refusal(made, status, first, second, third)                                                             \
+  expect_refusal_at(made, status, (const char *[]){first, second, third}, __FILE__, __LINE__)
 
 #endif

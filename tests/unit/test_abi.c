@@ -492,7 +492,7 @@ static void test_struct_size_goes_up_to_a_field(void **state) {
   assert_int_equal(HELIO_STRUCT_SIZE(longer, size), sizeof(size_t));
   assert_int_equal(HELIO_STRUCT_SIZE(longer, known), KNOWN);
   assert_int_equal(HELIO_STRUCT_SIZE(helio_plugin, parameters), sizeof(helio_plugin));
-  assert_int_equal(HELIO_STRUCT_SIZE(helio_run, scalars), sizeof(helio_run));
+  assert_int_equal(HELIO_STRUCT_SIZE(helio_run, scalar_count), sizeof(helio_run));
 }
 
 int main(void) {

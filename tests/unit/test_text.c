@@ -122,7 +122,7 @@ static void test_comma_locale_changes_nothing(void **state) {
   if (found) check_all_cases();
   setlocale(LC_ALL, "C");
   if (found) return;
-  print_message("skipped: no locale with a decimal comma is installed\n");
+  print_message("SKIP: no locale with a decimal comma is installed\n");
   skip();
 }
 
