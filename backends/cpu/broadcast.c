@@ -91,8 +91,8 @@ static void arrange(broadcast_plan *plan, const helio_argument *const operands[2
 
 static helio_status broadcast_plan_make(helio_backend_device *device, const helio_call *call,
                                         helio_plan_answer *answer) {
-  const cpu_call_rule rule = {2, 2, 2, CPU_ARITHMETIC_TYPES, true};
-  helio_status status = cpu_call_check(device, call, answer, &rule);
+  const cpu_signature signature = {"TT", "T", CPU_ARITHMETIC_TYPES};
+  helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
   const helio_argument *const operands[2] = {cpu_input(call, 0), cpu_input(call, 1)};
   const helio_argument *y = cpu_output(call);

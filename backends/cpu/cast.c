@@ -15,8 +15,8 @@ typedef struct cast_work {
 } cast_work;
 
 static helio_status plan_cast(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_call_rule rule = {1, 1, 1, CPU_ALL_TYPES, false};
-  helio_status status = cpu_call_check(device, call, answer, &rule);
+  const cpu_signature signature = {"T", "?", CPU_ALL_TYPES};
+  helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
   const helio_argument *x = cpu_input(call, 0), *y = cpu_output(call);
   if (!cpu_same_shape(x, y))

@@ -73,17 +73,17 @@ extern const helio_kernel cpu_kernel_relu;
 
 #define CPU_ALL_TYPES (CPU_ARITHMETIC_TYPES | HELIO_TYPE_BIT(HELIO_UINT8) | HELIO_TYPE_BIT(HELIO_BOOL))
 
-/* What a kernel asks of its calls. */
-typedef struct cpu_call_rule {
-  uint32_t minimum_inputs, maximum_inputs; /* there is always one output */
-  uint32_t required_inputs;                /* the first ones, which may not be NULL */
-  uint32_t types;                          /* of every argument, one bit for each */
-  bool one_type;                           /* all arguments have the type of the first */
-} cpu_call_rule;
+/* What a kernel asks of its calls, in the letters of plugin.h: a T has the first argument's type, I is int32 or int64,
+ * B bool, W uint8 or int32, '?' any type; V is a T that is written too; small letters may be absent; '*' at the end:
+ * any number more of the last. */
+typedef struct cpu_signature {
+  const char *inputs, *outputs;
+  uint32_t types; /* that T may be */
+} cpu_signature;
 
-/* Refuses a call that this backend does not understand in full or that breaks the rule. */
+/* Refuses a call that this backend does not understand in full or that has another signature. */
 helio_status cpu_call_check(helio_backend_device *device, const helio_call *call, const helio_plan_answer *answer,
-                            const cpu_call_rule *rule);
+                            const cpu_signature *signature);
 
 /* Copies the call's attributes to `known`, which is `size` bytes; fields that the caller does not have become zero. */
 helio_status cpu_call_attributes(helio_backend_device *device, const helio_call *call, void *known, size_t size);
@@ -93,6 +93,9 @@ static inline const helio_argument *cpu_input(const helio_call *call, uint32_t i
 }
 static inline const helio_argument *cpu_output(const helio_call *call) {
   return call->arguments[call->input_count];
+}
+static inline const helio_argument *cpu_output_at(const helio_call *call, uint32_t index) {
+  return call->arguments[call->input_count + index];
 }
 
 size_t cpu_type_size(uint32_t type);
@@ -130,6 +133,22 @@ static inline unsigned char *cpu_run_address(const helio_run *run, size_t index)
 /* NULL if the core gave no workspace. */
 static inline unsigned char *cpu_run_workspace(const helio_run *run) {
   return run->size < HELIO_STRUCT_SIZE(helio_run, workspace) ? NULL : cpu_place_address(run->workspace);
+}
+
+/* A value that may differ from run to run. 0 if the core gave fewer. */
+static inline double cpu_run_real(const helio_run *run, size_t index) {
+  bool given = run->size >= HELIO_STRUCT_SIZE(helio_run, scalar_count) && index < run->scalar_count;
+  return given ? run->scalars[index].real : 0;
+}
+static inline int64_t cpu_run_integer(const helio_run *run, size_t index) {
+  bool given = run->size >= HELIO_STRUCT_SIZE(helio_run, scalar_count) && index < run->scalar_count;
+  return given ? run->scalars[index].integer : 0;
+}
+
+/* Reports bad data, unless some was reported before: see helio_status_word. Call it from one thread of a run. */
+static inline void cpu_run_report(const helio_run *run, uint32_t operation, int64_t value) {
+  helio_status_word *word = (helio_status_word *)cpu_place_address(run->status);
+  if (word != NULL && word->code == 0) *word = (helio_status_word){HELIO_BAD_DATA, operation, value};
 }
 
 /* Runs a kernel's parts. One part, the usual case of small work, costs one call and nobody is woken. */

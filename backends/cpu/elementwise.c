@@ -22,9 +22,9 @@ typedef struct elementwise_run {
 #define GRAIN 64
 
 static helio_status elementwise_plan_make(helio_backend_device *device, const helio_call *call,
-                                          helio_plan_answer *answer, uint32_t maximum_inputs) {
-  const cpu_call_rule rule = {1, maximum_inputs, maximum_inputs, CPU_ARITHMETIC_TYPES, true};
-  helio_status status = cpu_call_check(device, call, answer, &rule);
+                                          helio_plan_answer *answer, const char *inputs) {
+  const cpu_signature signature = {inputs, "T", CPU_ARITHMETIC_TYPES};
+  helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
   for (uint32_t i = 0; i < call->input_count; i++) {
     if (!cpu_same_shape(cpu_input(call, i), cpu_output(call)))
@@ -52,7 +52,7 @@ static helio_status elementwise_execute(helio_plan *base, const helio_run *run, 
 }
 
 static helio_status relu_plan(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  return elementwise_plan_make(device, call, answer, 1);
+  return elementwise_plan_make(device, call, answer, "T");
 }
 
 static void relu_part(void *argument, unsigned part, unsigned parts) {
@@ -71,7 +71,7 @@ static helio_status relu_run(helio_plan *plan, const helio_run *run) {
 }
 
 static helio_status add_n_plan(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  return elementwise_plan_make(device, call, answer, UINT32_MAX - 1);
+  return elementwise_plan_make(device, call, answer, "T*");
 }
 
 /* Elements that are summed at a time; the running sum stays in the first cache. */

@@ -54,35 +54,58 @@ static bool argument_understood(const helio_argument *argument) {
   return helio_struct_fits(argument, sizeof *argument);
 }
 
-static helio_status check_arguments(const helio_host *host, const helio_call *call, const cpu_call_rule *rule) {
-  const char *name = operation_names[call->operation];
-  for (uint32_t i = 0; i < call->input_count + 1; i++) {
-    const helio_argument *argument = call->arguments[i];
-    if (argument == NULL && i >= rule->required_inputs && i < call->input_count) continue;
-    if (argument == NULL) return host->fail(host, HELIO_INVALID_ARGUMENT, "%s: argument %u is missing", name, i);
-    if (!argument_understood(argument))
-      return host->fail(host, HELIO_NOT_SUPPORTED, "%s: argument %u is of a kind that is unknown here", name, i);
-    if (cpu_type_size(argument->type) == 0 || (rule->types & HELIO_TYPE_BIT(argument->type)) == 0)
-      return host->fail(host, HELIO_NOT_SUPPORTED, "%s in %s has no kernel on the CPU", name,
-                        type_name(argument->type));
-    if (rule->one_type && argument->type != call->arguments[0]->type)
-      return host->fail(host, HELIO_NOT_SUPPORTED, "%s of %s and %s has no kernel on the CPU", name,
-                        type_name(call->arguments[0]->type), type_name(argument->type));
+static uint32_t types_of(const cpu_signature *signature, char letter) {
+  switch (letter) {
+  case 'I':
+  case 'i':
+    return HELIO_TYPE_BIT(HELIO_INT32) | HELIO_TYPE_BIT(HELIO_INT64);
+  case 'B':
+    return HELIO_TYPE_BIT(HELIO_BOOL);
+  case 'W':
+  case 'w':
+    return HELIO_TYPE_BIT(HELIO_UINT8) | HELIO_TYPE_BIT(HELIO_INT32);
+  case '?':
+    return CPU_ALL_TYPES;
+  default:
+    return signature->types;
   }
+}
+
+static helio_status check_argument(const helio_host *host, const helio_call *call, uint32_t index, char letter,
+                                   const cpu_signature *signature) {
+  const char *name = operation_names[call->operation];
+  const helio_argument *argument = call->arguments[index], *first = call->arguments[0];
+  if (argument == NULL && letter >= 'a' && letter <= 'z') return HELIO_OK;
+  if (argument == NULL) return host->fail(host, HELIO_INVALID_ARGUMENT, "%s: argument %u is missing", name, index);
+  if (!argument_understood(argument))
+    return host->fail(host, HELIO_NOT_SUPPORTED, "%s: argument %u is of a kind that is unknown here", name, index);
+  if (cpu_type_size(argument->type) == 0 || (types_of(signature, letter) & HELIO_TYPE_BIT(argument->type)) == 0)
+    return host->fail(host, HELIO_NOT_SUPPORTED, "%s in %s has no kernel on the CPU", name, type_name(argument->type));
+  if (strchr("TtVv", letter) != NULL && argument->type != first->type)
+    return host->fail(host, HELIO_NOT_SUPPORTED, "%s of %s and %s has no kernel on the CPU", name,
+                      type_name(first->type), type_name(argument->type));
   return HELIO_OK;
 }
 
 helio_status cpu_call_check(helio_backend_device *device, const helio_call *call, const helio_plan_answer *answer,
-                            const cpu_call_rule *rule) {
+                            const cpu_signature *signature) {
   const helio_host *host = device->host;
   if (call->size < HELIO_STRUCT_SIZE(helio_call, arguments) || !helio_struct_fits(call, sizeof *call))
     return host->fail(host, HELIO_NOT_SUPPORTED, "the call is of a kind that is unknown here");
   if (answer->size < HELIO_STRUCT_SIZE(helio_plan_answer, workspace))
     return host->fail(host, HELIO_INVALID_ARGUMENT, "there is no room for the plan's answer");
-  if (call->input_count < rule->minimum_inputs || call->input_count > rule->maximum_inputs || call->output_count != 1)
+  uint32_t inputs = (uint32_t)strcspn(signature->inputs, "*"), outputs = (uint32_t)strlen(signature->outputs);
+  bool any_number = signature->inputs[inputs] == '*';
+  if (call->input_count < inputs || (!any_number && call->input_count > inputs) || call->output_count != outputs)
     return host->fail(host, HELIO_NOT_SUPPORTED, "%s with %u inputs and %u outputs has no kernel on the CPU",
                       operation_names[call->operation], call->input_count, call->output_count);
-  return check_arguments(host, call, rule);
+  for (uint32_t i = 0; i < call->input_count + outputs; i++) {
+    char letter = i >= call->input_count ? signature->outputs[i - call->input_count]
+                                         : signature->inputs[i < inputs ? i : inputs - 1];
+    helio_status status = check_argument(host, call, i, letter, signature);
+    if (status != HELIO_OK) return status;
+  }
+  return HELIO_OK;
 }
 
 helio_status cpu_call_attributes(helio_backend_device *device, const helio_call *call, void *known, size_t size) {

@@ -164,9 +164,9 @@ static void fill_plan(matmul_plan *plan, const helio_argument *const operands[2]
 
 static helio_status matmul_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const helio_host *host = device->host;
-  const cpu_call_rule rule = {2, 3, 2, MATMUL_TYPES, true};
+  const cpu_signature signature = {"TTt", "T", MATMUL_TYPES};
   helio_matmul_attributes attributes;
-  helio_status status = cpu_call_check(device, call, answer, &rule);
+  helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status == HELIO_OK) status = check_attributes(device, &attributes);
   if (status != HELIO_OK) return status;

@@ -96,9 +96,9 @@ typedef struct movement_work {
 } movement_work;
 
 static helio_status slice_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_call_rule rule = {1, 1, 1, CPU_ALL_TYPES, true};
+  const cpu_signature signature = {"T", "T", CPU_ALL_TYPES};
   helio_slice_attributes attributes;
-  helio_status status = cpu_call_check(device, call, answer, &rule);
+  helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   const helio_argument *x = cpu_input(call, 0), *y = cpu_output(call);
@@ -156,9 +156,9 @@ static helio_status concat_check(helio_backend_device *device, const helio_call 
 }
 
 static helio_status concat_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_call_rule rule = {1, UINT32_MAX - 1, UINT32_MAX, CPU_ALL_TYPES, true};
+  const cpu_signature signature = {"T*", "T", CPU_ALL_TYPES};
   helio_axis_attributes attributes;
-  helio_status status = cpu_call_check(device, call, answer, &rule);
+  helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status == HELIO_OK) status = concat_check(device, call, &attributes);
   if (status != HELIO_OK) return status;

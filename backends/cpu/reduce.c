@@ -114,9 +114,9 @@ static void choose_pieces(sum_plan *plan) {
 
 static helio_status sum_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const helio_host *host = device->host;
-  const cpu_call_rule rule = {1, 1, 1, CPU_ARITHMETIC_TYPES, true};
+  const cpu_signature signature = {"T", "T", CPU_ARITHMETIC_TYPES};
   helio_reduce_attributes attributes;
-  helio_status status = cpu_call_check(device, call, answer, &rule);
+  helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   const helio_argument *x = cpu_input(call, 0), *y = cpu_output(call);
