@@ -22,6 +22,10 @@
 
 #include "vector_product.h"
 
+#include "vector_conv.h"
+
+#include "vector_pool.h"
+
 extern const cpu_vector_table CPU_VECTOR_TABLE;
 const cpu_vector_table CPU_VECTOR_TABLE = {
     .arithmetic = arithmetic,
@@ -30,4 +34,10 @@ const cpu_vector_table CPU_VECTOR_TABLE = {
     .sum_rows = sum_rows,
     .sum_columns = sum_columns,
     .product = product,
+    .add_rows = add_rows,
+    .multiply_rows = multiply_rows,
+    .max_pool = max_pool,
+    .max_pool_grad = max_pool_grad,
+    .average_pool = average_pool,
+    .average_pool_grad = average_pool_grad,
 };

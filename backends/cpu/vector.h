@@ -26,7 +26,7 @@ typedef enum cpu_form {
   CPU_FORM_LEFT_ONE,
 } cpu_form;
 
-/* A matrix product c = a × b, row-major. Rows of c are `c_stride` elements apart, likewise a and b as they are stored:
+/* A matrix product c = a × b, or c += a × b, row-major. Rows of c are `c_stride` elements apart, likewise a and b as they are stored:
  * a transposed operand is stored with its axes swapped. */
 typedef struct cpu_product {
   bool transpose_a, transpose_b;
@@ -34,7 +34,30 @@ typedef struct cpu_product {
   const void *a, *b;
   void *c;
   size_t a_stride, b_stride, c_stride;
+  bool accumulate; /* add to what c holds */
 } cpu_product;
+
+/* Products of rows: y[r × y_stride + i] += a[r × a_stride + i] × b[r × b_stride + i]. A stride of 0 takes one row again
+ * and again: y's or b's. */
+typedef struct cpu_row_product {
+  size_t rows, columns;
+  void *y;
+  const void *a, *b;
+  size_t y_stride, a_stride, b_stride;
+} cpu_row_product;
+
+/* Neighbouring windows of one row of a pooling, all cut by the padding alike. Steps are counted in elements; columns of
+ * a window are `channels` apart. */
+typedef struct cpu_pool_row {
+  size_t positions, channels;
+  size_t rows, columns;           /* of a window, without the padding, at least 1 */
+  size_t row_step, position_step; /* from one row to the next, from one window to the next */
+  uint32_t first, places;         /* the number of the first element of these, and how many a whole row has */
+  helio_type winner_type;         /* uint8 or int32 */
+  void *x;                        /* the first element of the first window */
+  void *y;
+  void *winners; /* numbers of elements within the window, row by row; may be NULL for max_pool */
+} cpu_pool_row;
 
 typedef struct cpu_vector_table {
   /* y = left ∘ right. Floats and 32 and 64 bit integers, which wrap. */
@@ -56,6 +79,18 @@ typedef struct cpu_vector_table {
 
   /* Matrix product in float32, float64, int32, int64: for integers, and where there is no BLAS. */
   void (*product)(helio_type type, const cpu_product *product);
+
+  /* For convolutions, in float32 and float64. add_rows: y[r × y_stride + i] += x[r × x_stride + i], row after row. */
+  void (*add_rows)(helio_type type, void *y, size_t y_stride, const void *x, size_t x_stride, size_t rows,
+                   size_t columns);
+  void (*multiply_rows)(helio_type type, const cpu_row_product *product);
+
+  /* Pooling, in float32 and float64. The gradients add to x. max_pool_grad leaves winners out that lie outside their
+   * windows and tells the number of the first of them; SIZE_MAX if there is none. */
+  void (*max_pool)(helio_type type, const cpu_pool_row *row);
+  size_t (*max_pool_grad)(helio_type type, const cpu_pool_row *row);
+  void (*average_pool)(helio_type type, const cpu_pool_row *row);
+  void (*average_pool_grad)(helio_type type, const cpu_pool_row *row);
 } cpu_vector_table;
 
 /* The table for an instruction set. NULL if this build has none. */

@@ -85,7 +85,8 @@ static void pack_panel(unsigned char *panel, const unsigned char *b, size_t row_
   }
 }
 
-/* One panel times all rows of a. The first panel of a column of panels writes c, the others add to it. */
+/* One panel times all rows of a. The first panel of a column of panels writes c, unless it is to add, the others add to
+ * it. */
 static void panel_product(tile_function *compute, const cpu_product *p, const unsigned char *panel, size_t column,
                           size_t width, size_t from, size_t depth, size_t element) {
   _Alignas(64) unsigned char tile[TILE_ROWS * PANEL_BYTES];
@@ -95,7 +96,7 @@ static void panel_product(tile_function *compute, const cpu_product *p, const un
     unsigned char *c = (unsigned char *)p->c + (i * p->c_stride + column) * element;
     const unsigned char *a = (const unsigned char *)p->a + (i * a_row + from * a_column) * element;
     memset(tile, 0, sizeof tile);
-    for (size_t r = 0; r < rows && from > 0; r++)
+    for (size_t r = 0; r < rows && (from > 0 || p->accumulate); r++)
       memcpy(tile + r * PANEL_BYTES, c + r * p->c_stride * element, width * element);
     compute(tile, a, a_row, a_column, panel, rows, depth);
     for (size_t r = 0; r < rows; r++) memcpy(c + r * p->c_stride * element, tile + r * PANEL_BYTES, width * element);

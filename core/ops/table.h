@@ -67,6 +67,7 @@ typedef struct hi_backward {
   int input_count;
   helio_tensor *const *inputs, *const *outputs;
   const helio_shape *input_shapes;
+  const helio_type *input_types;
   helio_tensor *const *output_gradients; /* NULL: none arrived there */
   uint32_t wanted;                       /* bit i: the gradient by input i is asked for; past 31, all are */
   hi_gradient *input_gradients;          /* to be filled */

@@ -242,8 +242,19 @@ HELIO_EXPORT helio_tensor *helio_to_device(helio_tensor *tensor, const char *dev
 /* ---------------------------------------------------------------------------------------------------------------------
  * Operations
  *
- * Arithmetic broadcasts as numpy does; both sides must have one type. Negative axes count from the end.
+ * Arithmetic broadcasts as numpy does; both sides must have one type. Negative axes count from the end. What has
+ * "nn" in its name is what layers are made of.
  */
+
+/* Axes of a tensor; HELIO_AXES(0, -1). None at all stands for all axes. */
+typedef struct helio_axes {
+  int count;
+  int axis[HELIO_MAX_RANK];
+} helio_axes;
+
+#define HELIO_AXES(...) ((helio_axes){(int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), {__VA_ARGS__}})
+
+/* ---- making and moving ---- */
 
 typedef struct helio_fill_options {
   size_t size;
@@ -262,14 +273,6 @@ HELIO_EXPORT helio_tensor *helio_cast(helio_tensor *x, helio_type type);
 HELIO_EXPORT helio_tensor *helio_reshape(helio_tensor *x, helio_shape shape);
 HELIO_EXPORT helio_tensor *helio_expand_dims(helio_tensor *x, int axis);
 
-/* Axes of a tensor; HELIO_AXES(0, -1). None at all stands for all axes. */
-typedef struct helio_axes {
-  int count;
-  int axis[HELIO_MAX_RANK];
-} helio_axes;
-
-#define HELIO_AXES(...) ((helio_axes){(int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), {__VA_ARGS__}})
-
 /* Without all axes of extent 1, or those given, which must be of extent 1: helio_squeeze(x, .axes = HELIO_AXES(0)). */
 typedef struct helio_squeeze_options {
   size_t size;
@@ -286,22 +289,95 @@ HELIO_EXPORT helio_tensor *helio_squeeze_with(const helio_squeeze_options *optio
 HELIO_EXPORT helio_tensor *helio_slice(helio_tensor *x, helio_shape begin, helio_shape extents);
 HELIO_EXPORT helio_tensor *helio_concat(helio_tensor *const *inputs, int count, int axis);
 
+/* Cuts x into equal parts along an axis; `results` receives them. */
+HELIO_EXPORT helio_status helio_split(helio_tensor *x, int parts, int axis, helio_tensor **results);
+
+/* Axis i of the result is axis permutation[i] of x; none given: all in reverse. */
+typedef struct helio_transpose_options {
+  size_t size;
+  helio_tensor *x;
+  helio_axes permutation;
+} helio_transpose_options;
+
+HELIO_EXPORT helio_tensor *helio_transpose_with(const helio_transpose_options *options);
+#define helio_transpose(...)                                                                                           \
+  helio_transpose_with(&(helio_transpose_options){.size = sizeof(helio_transpose_options), __VA_ARGS__})
+
+/* So many elements of `value` before and after each axis. */
+typedef struct helio_pad_options {
+  size_t size;
+  helio_tensor *x;
+  helio_shape before, after;
+  double value;
+} helio_pad_options;
+
+HELIO_EXPORT helio_tensor *helio_pad_with(const helio_pad_options *options);
+#define helio_pad(...) helio_pad_with(&(helio_pad_options){.size = sizeof(helio_pad_options), __VA_ARGS__})
+
+/* Rows of x by index (int32 or int64). An index out of range is an error (HELIO_BAD_DATA) that the next read reports.
+ */
+HELIO_EXPORT helio_tensor *helio_gather(helio_tensor *x, helio_tensor *indices);
+
+/* `rows` rows of zeros, to which row i of x is added at indices[i]. */
+HELIO_EXPORT helio_tensor *helio_scatter_add(helio_tensor *x, helio_tensor *indices, int64_t rows);
+
+/* Where the condition (bool) is true a, else b. */
+HELIO_EXPORT helio_tensor *helio_where(helio_tensor *condition, helio_tensor *a, helio_tensor *b);
+
+/* 1 at the index, 0 elsewhere, along a new last axis of extent `depth`. */
+HELIO_EXPORT helio_tensor *helio_one_hot(helio_tensor *indices, int64_t depth, helio_type type);
+
+/* ---- arithmetic ---- */
+
 HELIO_EXPORT helio_tensor *helio_add(helio_tensor *a, helio_tensor *b);
 HELIO_EXPORT helio_tensor *helio_sub(helio_tensor *a, helio_tensor *b);
 HELIO_EXPORT helio_tensor *helio_mul(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_div(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_pow(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_maximum(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_minimum(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_equal(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_not_equal(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_less(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_less_equal(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_greater(helio_tensor *a, helio_tensor *b);
+HELIO_EXPORT helio_tensor *helio_greater_equal(helio_tensor *a, helio_tensor *b);
 HELIO_EXPORT helio_tensor *helio_add_n(helio_tensor *const *inputs, int count);
-HELIO_EXPORT helio_tensor *helio_relu(helio_tensor *x);
 
-/* Over all axes, or those given: helio_sum(x), helio_sum(x, .axes = HELIO_AXES(-1), .keep_dims = true). */
-typedef struct helio_sum_options {
+HELIO_EXPORT helio_tensor *helio_neg(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_abs(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_square(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_sqrt(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_rsqrt(helio_tensor *x); /* 1 / √x */
+HELIO_EXPORT helio_tensor *helio_exp(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_log(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_clip(helio_tensor *x, double low, double high);
+
+/* Over all axes, or those given: helio_sum(x), helio_mean(x, .axes = HELIO_AXES(-1), .keep_dims = true). */
+typedef struct helio_reduce_options {
   size_t size;
   helio_tensor *x;
   helio_axes axes;
   bool keep_dims;
-} helio_sum_options;
+} helio_reduce_options;
 
-HELIO_EXPORT helio_tensor *helio_sum_with(const helio_sum_options *options);
-#define helio_sum(...) helio_sum_with(&(helio_sum_options){.size = sizeof(helio_sum_options), __VA_ARGS__})
+HELIO_EXPORT helio_tensor *helio_sum_with(const helio_reduce_options *options);
+HELIO_EXPORT helio_tensor *helio_mean_with(const helio_reduce_options *options);
+HELIO_EXPORT helio_tensor *helio_max_with(const helio_reduce_options *options);
+HELIO_EXPORT helio_tensor *helio_min_with(const helio_reduce_options *options);
+#define helio_sum(...)  helio_sum_with(&(helio_reduce_options){.size = sizeof(helio_reduce_options), __VA_ARGS__})
+#define helio_mean(...) helio_mean_with(&(helio_reduce_options){.size = sizeof(helio_reduce_options), __VA_ARGS__})
+#define helio_max(...)  helio_max_with(&(helio_reduce_options){.size = sizeof(helio_reduce_options), __VA_ARGS__})
+#define helio_min(...)  helio_min_with(&(helio_reduce_options){.size = sizeof(helio_reduce_options), __VA_ARGS__})
+
+/* The place (int64) of the first of the largest elements along an axis. */
+HELIO_EXPORT helio_tensor *helio_argmax(helio_tensor *x, int axis);
+
+/* The k largest of the last axis, largest first; `indices`, if not NULL, receives their places (int32). */
+HELIO_EXPORT helio_tensor *helio_top_k(helio_tensor *x, int64_t k, helio_tensor **indices);
+
+/* For each row of x (n × classes): is its target among the k largest? Classes tied at the border count as in. */
+HELIO_EXPORT helio_tensor *helio_in_top_k(helio_tensor *x, helio_tensor *targets, int k);
 
 /* activation(a × b + bias); leading axes are batches and broadcast. */
 typedef struct helio_matmul_options {
@@ -314,6 +390,117 @@ typedef struct helio_matmul_options {
 
 HELIO_EXPORT helio_tensor *helio_matmul_with(const helio_matmul_options *options);
 #define helio_matmul(...) helio_matmul_with(&(helio_matmul_options){.size = sizeof(helio_matmul_options), __VA_ARGS__})
+
+/* ---- activations ---- */
+
+HELIO_EXPORT helio_tensor *helio_relu(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_sigmoid(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_tanh(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_softplus(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_swish(helio_tensor *x);
+HELIO_EXPORT helio_tensor *helio_gelu(helio_tensor *x, bool approximate);
+HELIO_EXPORT helio_tensor *helio_elu(helio_tensor *x, double alpha);
+HELIO_EXPORT helio_tensor *helio_leaky_relu(helio_tensor *x, double alpha);
+HELIO_EXPORT helio_tensor *helio_softmax(helio_tensor *x);     /* along the last axis */
+HELIO_EXPORT helio_tensor *helio_log_softmax(helio_tensor *x); /* likewise */
+
+/* ---- convolution and pooling: images are (batch, height, width, channels) ---- */
+
+typedef enum helio_padding {
+  HELIO_VALID = 1, /* none */
+  HELIO_SAME = 2,  /* so that the result has ⌈extent ÷ stride⌉ places; the odd one lies behind, as in TensorFlow */
+} helio_padding;
+
+/* Strides and dilations of 0 are 1; a second one of 0 is as the first. The kernel is (height, width, channels ÷ groups,
+ * filters). helio_nn_conv2d(x, kernel, .stride = {2}, .padding = HELIO_SAME, .bias = b, .activation = HELIO_RELU). */
+typedef struct helio_nn_conv2d_options {
+  size_t size;
+  helio_tensor *x, *kernel;
+  helio_tensor *bias; /* of shape (filters), or NULL */
+  int stride[2], dilation[2];
+  helio_padding padding; /* 0: valid */
+  int groups;            /* 0: 1 */
+  helio_activation activation;
+} helio_nn_conv2d_options;
+
+HELIO_EXPORT helio_tensor *helio_nn_conv2d_with(const helio_nn_conv2d_options *options);
+#define helio_nn_conv2d(...)                                                                                           \
+  helio_nn_conv2d_with(&(helio_nn_conv2d_options){.size = sizeof(helio_nn_conv2d_options), __VA_ARGS__})
+
+/* x is (batch, steps, channels), the kernel (steps, channels ÷ groups, filters); stride[0] and dilation[0] count. */
+HELIO_EXPORT helio_tensor *helio_nn_conv1d_with(const helio_nn_conv2d_options *options);
+#define helio_nn_conv1d(...)                                                                                           \
+  helio_nn_conv1d_with(&(helio_nn_conv2d_options){.size = sizeof(helio_nn_conv2d_options), __VA_ARGS__})
+
+/* A window of 0 is 2, a stride of 0 the window. helio_nn_max_pool(x, .window = {2}). */
+typedef struct helio_nn_pool_options {
+  size_t size;
+  helio_tensor *x;
+  int window[2], stride[2];
+  helio_padding padding; /* 0: valid */
+} helio_nn_pool_options;
+
+HELIO_EXPORT helio_tensor *helio_nn_max_pool_with(const helio_nn_pool_options *options);
+HELIO_EXPORT helio_tensor *helio_nn_average_pool_with(const helio_nn_pool_options *options);
+#define helio_nn_max_pool(...)                                                                                         \
+  helio_nn_max_pool_with(&(helio_nn_pool_options){.size = sizeof(helio_nn_pool_options), __VA_ARGS__})
+#define helio_nn_average_pool(...)                                                                                     \
+  helio_nn_average_pool_with(&(helio_nn_pool_options){.size = sizeof(helio_nn_pool_options), __VA_ARGS__})
+
+/* ---- losses and normalization ---- */
+
+/* −log softmax(x)[label] for each row of x (… × classes); labels are int32 or int64 of the shape without the last axis.
+ * A label out of range is an error (HELIO_BAD_DATA) that the next read reports. */
+HELIO_EXPORT helio_tensor *helio_nn_sparse_cross_entropy(helio_tensor *x, helio_tensor *labels);
+
+/* −Σ label × log softmax(x) for each row; labels have the shape of x. */
+HELIO_EXPORT helio_tensor *helio_nn_cross_entropy(helio_tensor *x, helio_tensor *labels);
+
+/* Mean and variance (÷ n) over all axes but the last. */
+HELIO_EXPORT helio_tensor *helio_nn_moments(helio_tensor *x, helio_tensor **variance);
+
+/* (x − mean) ÷ √(variance + epsilon) × gamma + beta, each of one element for each channel; gamma and beta may be NULL.
+ */
+HELIO_EXPORT helio_tensor *helio_nn_normalize(helio_tensor *x, helio_tensor *mean, helio_tensor *variance,
+                                              helio_tensor *gamma, helio_tensor *beta, double epsilon);
+
+/* Along the last axis with its own mean and variance; gamma and beta may be NULL. */
+HELIO_EXPORT helio_tensor *helio_nn_layer_norm(helio_tensor *x, helio_tensor *gamma, helio_tensor *beta,
+                                               double epsilon);
+
+/* ---- random numbers: Philox 4×32-10, a pure function of key, step and place ---- */
+
+typedef struct helio_random_options {
+  size_t size;
+  helio_shape shape;
+  uint64_t key, step;
+  uint64_t base;          /* the place of the first element */
+  double low, high;       /* of helio_random_uniform; both 0: 0 and 1 */
+  double mean, deviation; /* of helio_random_normal; deviation 0: 1 */
+  helio_type type;        /* 0: float32 */
+} helio_random_options;
+
+HELIO_EXPORT helio_tensor *helio_random_uniform_with(const helio_random_options *options);
+HELIO_EXPORT helio_tensor *helio_random_normal_with(const helio_random_options *options);
+HELIO_EXPORT helio_tensor *helio_random_bits_with(const helio_random_options *options); /* int32, all of its bits */
+#define helio_random_uniform(...)                                                                                      \
+  helio_random_uniform_with(&(helio_random_options){.size = sizeof(helio_random_options), __VA_ARGS__})
+#define helio_random_normal(...)                                                                                       \
+  helio_random_normal_with(&(helio_random_options){.size = sizeof(helio_random_options), __VA_ARGS__})
+#define helio_random_bits(...)                                                                                         \
+  helio_random_bits_with(&(helio_random_options){.size = sizeof(helio_random_options), __VA_ARGS__})
+
+/* Sets a part `rate` of the elements to 0 and divides the others by 1 − rate; rate in [0, 1). */
+typedef struct helio_nn_dropout_options {
+  size_t size;
+  helio_tensor *x;
+  double rate;
+  uint64_t key, step, base;
+} helio_nn_dropout_options;
+
+HELIO_EXPORT helio_tensor *helio_nn_dropout_with(const helio_nn_dropout_options *options);
+#define helio_nn_dropout(...)                                                                                          \
+  helio_nn_dropout_with(&(helio_nn_dropout_options){.size = sizeof(helio_nn_dropout_options), __VA_ARGS__})
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * What there is: plugins, operations, settings

@@ -1,40 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operations of helio.h: each turns its arguments into a call of its row. */
+/* Operations that make tensors and move their elements. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/copy.h"
-#include "ops/dispatch.h"
+#include "ops/options.h"
 #include "ops/placement.h"
 #include "ops/shape.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
-/* Reads an options struct of any size that this library or an older header gives it. */
-static bool read_options(void *to, size_t known, const void *from) {
-  if (!from) {
-    hi_fail(HELIO_INVALID_ARGUMENT, "options is NULL");
-    return false;
-  }
-  size_t size = *(const size_t *)from;
-  if (size < sizeof(size_t) || !helio_struct_fits(from, known)) {
-    hi_fail(HELIO_NOT_SUPPORTED, "the program was built for a newer helio and sets an option that this one lacks");
-    return false;
-  }
-  memset(to, 0, known);
-  memcpy(to, from, size < known ? size : known);
-  return true;
-}
-
-static bool enter(const char *function, void *to, size_t known, const void *from) {
-  return !hi_enter(function) && read_options(to, known, from);
-}
-
 /* ---- made from host data ---- */
 
 helio_tensor *helio_constant_with(const helio_constant_options *given) {
   helio_constant_options o;
-  if (!enter("helio_constant", &o, sizeof o, given)) return NULL;
+  if (!hi_options_enter("helio_constant", &o, sizeof o, given)) return NULL;
   if (!o.type) o.type = HELIO_FLOAT32;
   if (!hi_type_valid(o.type)) {
     hi_fail(HELIO_INVALID_ARGUMENT, "%d is not a type", (int)o.type);
@@ -63,7 +43,7 @@ helio_tensor *helio_constant_with(const helio_constant_options *given) {
 
 helio_tensor *helio_fill_with(const helio_fill_options *given) {
   helio_fill_options o;
-  if (!enter("helio_fill", &o, sizeof o, given)) return NULL;
+  if (!hi_options_enter("helio_fill", &o, sizeof o, given)) return NULL;
   if (!o.type) o.type = HELIO_FLOAT32;
   if (!hi_type_valid(o.type)) {
     hi_fail(HELIO_INVALID_ARGUMENT, "%d is not a type", (int)o.type);
@@ -144,27 +124,12 @@ helio_tensor *helio_expand_dims(helio_tensor *x, int axis) {
   return hi_tensor_view(x, &shape, 0);
 }
 
-/* The axes given as a set of bits; false with the error set. */
-static bool axes_of(const hi_row *row, const helio_shape *shape, const helio_axes *axes, uint32_t *set) {
-  *set = 0;
-  if (axes->count < 0 || axes->count > HELIO_MAX_RANK) {
-    hi_fail(HELIO_INVALID_ARGUMENT, "%s: %d axes", row->info.label, axes->count);
-    return false;
-  }
-  for (int i = 0; i < axes->count; i++) {
-    int axis = hi_axis(row->info.label, axes->axis[i], shape);
-    if (axis < 0) return false;
-    *set |= 1u << axis;
-  }
-  return true;
-}
-
 helio_tensor *helio_squeeze_with(const helio_squeeze_options *given) {
   helio_squeeze_options o;
   uint32_t set;
-  if (!enter("helio_squeeze", &o, sizeof o, given)) return NULL;
+  if (!hi_options_enter("helio_squeeze", &o, sizeof o, given)) return NULL;
   hi_call call = {.row = hi_row_of(HELIO_OP_SQUEEZE), .inputs = &o.x, .input_count = 1};
-  if (hi_call_check(&call) || !axes_of(call.row, &o.x->shape, &o.axes, &set)) return NULL;
+  if (hi_call_check(&call) || !hi_options_axes(call.row, &o.x->shape, &o.axes, &set)) return NULL;
   helio_shape shape = {0};
   for (int i = 0; i < o.x->shape.rank; i++) {
     bool chosen = o.axes.count == 0 || set >> i & 1;
@@ -198,7 +163,7 @@ helio_tensor *helio_slice(helio_tensor *x, helio_shape begin, helio_shape extent
   call.attributes.slice.size = sizeof call.attributes.slice;
   memcpy(call.attributes.slice.begin, begin.extent, (size_t)begin.rank * sizeof begin.extent[0]);
   if (hi_call_check(&call)) return NULL;
-  if (!is_view(&x->shape, &call.outputs[0].shape)) return hi_dispatch(&call, NULL);
+  if (!is_view(&x->shape, &call.outputs[0].shape)) return hi_dispatch_one(&call);
   size_t row = x->elements ? hi_tensor_bytes(x) / (size_t)(x->shape.rank ? x->shape.extent[0] : 1) : 0;
   return hi_tensor_view(x, &call.outputs[0].shape, x->shape.rank ? row * (size_t)begin.extent[0] : 0);
 }
@@ -207,7 +172,7 @@ helio_tensor *helio_slice(helio_tensor *x, helio_shape begin, helio_shape extent
 
 helio_tensor *helio_cast(helio_tensor *x, helio_type type) {
   hi_call call = {.row = hi_row_of(HELIO_OP_CAST), .inputs = &x, .input_count = 1, .wanted_type = type};
-  return hi_enter(__func__) ? NULL : hi_dispatch(&call, NULL);
+  return hi_enter(__func__) ? NULL : hi_dispatch_one(&call);
 }
 
 helio_tensor *helio_concat(helio_tensor *const *inputs, int count, int axis) {
@@ -217,55 +182,89 @@ helio_tensor *helio_concat(helio_tensor *const *inputs, int count, int axis) {
     axis = hi_axis(call.row->info.label, axis, &inputs[0]->shape);
     if (axis < 0) return NULL;
   }
-  call.attributes.concat = (helio_axis_attributes){.size = sizeof call.attributes.concat, .axis = (uint32_t)axis};
-  return hi_dispatch(&call, NULL);
+  call.attributes.axis = (helio_axis_attributes){.size = sizeof call.attributes.axis, .axis = (uint32_t)axis};
+  return hi_dispatch_one(&call);
 }
 
-static helio_tensor *binary(const char *function, helio_operation operation, helio_tensor *a, helio_tensor *b) {
-  hi_call call = {.row = hi_row_of(operation), .inputs = (helio_tensor *[]){a, b}, .input_count = 2};
-  return hi_enter(function) ? NULL : hi_dispatch(&call, NULL);
+helio_status helio_split(helio_tensor *x, int parts, int axis, helio_tensor **results) {
+  hi_call call = {.row = hi_row_of(HELIO_OP_SPLIT), .inputs = &x, .input_count = 1};
+  helio_status status = hi_enter(__func__);
+  if (!status) status = hi_call_check(&call);
+  if (status) return status;
+  axis = hi_axis(call.row->info.label, axis, &x->shape);
+  if (axis < 0) return helio_error_pending();
+  if (!results || parts < 1 || x->shape.extent[axis] % parts != 0) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "Split: %lld elements along axis %d are not %d equal parts",
+                   (long long)x->shape.extent[axis], axis, parts);
+  }
+  helio_shape begin = {.rank = x->shape.rank}, part = x->shape;
+  part.extent[axis] /= parts;
+  for (int i = 0; i < parts; i++) {
+    results[i] = helio_slice(x, begin, part);
+    if (!results[i]) return helio_error_pending();
+    begin.extent[axis] += part.extent[axis];
+  }
+  return HELIO_OK;
 }
 
-helio_tensor *helio_add(helio_tensor *a, helio_tensor *b) {
-  return binary(__func__, HELIO_OP_ADD, a, b);
+helio_tensor *helio_transpose_with(const helio_transpose_options *given) {
+  helio_transpose_options o;
+  if (!hi_options_enter("helio_transpose", &o, sizeof o, given)) return NULL;
+  hi_call call = {.row = hi_row_of(HELIO_OP_TRANSPOSE), .inputs = &o.x, .input_count = 1};
+  if (!hi_tensor_usable(o.x, "Transpose: input 0")) return NULL;
+  int rank = o.x->shape.rank;
+  if (o.permutation.count != 0 && o.permutation.count != rank) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "Transpose: %d axes are named, the tensor has %d", o.permutation.count, rank);
+    return NULL;
+  }
+  call.attributes.transpose.size = sizeof call.attributes.transpose;
+  for (int i = 0; i < rank; i++) {
+    int axis = o.permutation.count ? hi_axis("Transpose", o.permutation.axis[i], &o.x->shape) : rank - 1 - i;
+    if (axis < 0) return NULL;
+    call.attributes.transpose.permutation[i] = (uint32_t)axis;
+  }
+  return hi_dispatch_one(&call);
 }
 
-helio_tensor *helio_sub(helio_tensor *a, helio_tensor *b) {
-  return binary(__func__, HELIO_OP_SUB, a, b);
+helio_tensor *helio_pad_with(const helio_pad_options *given) {
+  helio_pad_options o;
+  if (!hi_options_enter("helio_pad", &o, sizeof o, given)) return NULL;
+  hi_call call = {.row = hi_row_of(HELIO_OP_PAD),
+                  .inputs = &o.x,
+                  .input_count = 1,
+                  .scalars = {{.real = o.value}},
+                  .wanted = o.after};
+  if (o.before.rank != o.after.rank || o.before.rank < 0 || o.before.rank > HELIO_MAX_RANK) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "PadV2: before has %d axes, after has %d", o.before.rank, o.after.rank);
+    return NULL;
+  }
+  call.attributes.slice.size = sizeof call.attributes.slice;
+  memcpy(call.attributes.slice.begin, o.before.extent, (size_t)o.before.rank * sizeof o.before.extent[0]);
+  return hi_dispatch_one(&call);
 }
 
-helio_tensor *helio_mul(helio_tensor *a, helio_tensor *b) {
-  return binary(__func__, HELIO_OP_MUL, a, b);
+helio_tensor *helio_gather(helio_tensor *x, helio_tensor *indices) {
+  return hi_binary(__func__, HELIO_OP_GATHER, x, indices);
 }
 
-helio_tensor *helio_add_n(helio_tensor *const *inputs, int count) {
-  hi_call call = {.row = hi_row_of(HELIO_OP_ADD_N), .inputs = inputs, .input_count = count};
-  return hi_enter(__func__) ? NULL : hi_dispatch(&call, NULL);
+helio_tensor *helio_scatter_add(helio_tensor *x, helio_tensor *indices, int64_t rows) {
+  hi_call call = {.row = hi_row_of(HELIO_OP_SCATTER_ADD),
+                  .inputs = (helio_tensor *[]){x, indices},
+                  .input_count = 2,
+                  .wanted = {1, {rows}}};
+  return hi_enter(__func__) ? NULL : hi_dispatch_one(&call);
 }
 
-helio_tensor *helio_relu(helio_tensor *x) {
-  hi_call call = {.row = hi_row_of(HELIO_OP_RELU), .inputs = &x, .input_count = 1};
-  return hi_enter(__func__) ? NULL : hi_dispatch(&call, NULL);
+helio_tensor *helio_where(helio_tensor *condition, helio_tensor *a, helio_tensor *b) {
+  hi_call call = {.row = hi_row_of(HELIO_OP_WHERE), .inputs = (helio_tensor *[]){a, b, condition}, .input_count = 3};
+  return hi_enter(__func__) ? NULL : hi_dispatch_one(&call);
 }
 
-helio_tensor *helio_sum_with(const helio_sum_options *given) {
-  helio_sum_options o;
-  uint32_t set;
-  if (!enter("helio_sum", &o, sizeof o, given)) return NULL;
-  hi_call call = {.row = hi_row_of(HELIO_OP_SUM), .inputs = &o.x, .input_count = 1, .keep_dims = o.keep_dims};
-  if (!hi_tensor_usable(o.x, "Sum: input 0") || !axes_of(call.row, &o.x->shape, &o.axes, &set)) return NULL;
-  if (o.axes.count == 0) set = (1u << o.x->shape.rank) - 1;
-  call.attributes.reduce = (helio_reduce_attributes){.size = sizeof call.attributes.reduce, .axes = set};
-  return hi_dispatch(&call, NULL);
-}
-
-helio_tensor *helio_matmul_with(const helio_matmul_options *given) {
-  helio_matmul_options o;
-  if (!enter("helio_matmul", &o, sizeof o, given)) return NULL;
-  hi_call call = {.row = hi_row_of(HELIO_OP_MATMUL), .inputs = (helio_tensor *[]){o.a, o.b, o.bias}, .input_count = 3};
-  call.attributes.matmul = (helio_matmul_attributes){.size = sizeof call.attributes.matmul,
-                                                     .transpose_a = o.transpose_a,
-                                                     .transpose_b = o.transpose_b,
-                                                     .activation = (uint32_t)o.activation};
-  return hi_dispatch(&call, NULL);
+helio_tensor *helio_one_hot(helio_tensor *indices, int64_t depth, helio_type type) {
+  hi_call call = {.row = hi_row_of(HELIO_OP_ONE_HOT),
+                  .inputs = &indices,
+                  .input_count = 1,
+                  .wanted = {1, {depth}},
+                  .wanted_type = type ? type : HELIO_FLOAT32};
+  return hi_enter(__func__) ? NULL : hi_dispatch_one(&call);
 }
