@@ -293,7 +293,9 @@ static void out_of_memory(hi_arena *arena, size_t bytes, const char *holder) {
 /* Debug mode: really frees what was set aside; the device notices here what was written past the end. */
 static helio_status drain_quarantine(hi_arena *arena) {
   helio_status result = HELIO_OK;
+  hi_reason_clear();
   if (arena->quarantine) result = arena->source.devices->synchronize(arena->source.device);
+  if (result) hi_fail(result, "%s failed: %s", arena->source.name, hi_reason(result));
   while (arena->quarantine) {
     hi_region *region = arena->quarantine;
     arena->quarantine = region->next;

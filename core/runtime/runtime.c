@@ -115,6 +115,10 @@ char **helio_plugin_files(int *count) {
     hi_fail(HELIO_INVALID_ARGUMENT, "count is NULL");
     return NULL;
   }
+  if (atomic_load(&current) == FORKED) {
+    forked();
+    return NULL;
+  }
   char **files = NULL;
   pthread_mutex_lock(&lock);
   bool running = atomic_load(&current) == RUNNING;
@@ -131,6 +135,7 @@ helio_status helio_plugin_inspect(const char *path, helio_plugin_report *report)
   helio_status status = hi_enter_unstarted(__func__);
   if (status) return status;
   if (!path || !report) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is NULL", path ? "report" : "path");
+  if (atomic_load(&current) == FORKED) return forked();
   pthread_mutex_lock(&lock);
   if (atomic_load(&current) == STOPPED) {
     status = hi_environment_start();

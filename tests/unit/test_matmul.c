@@ -228,5 +228,5 @@ int main(void) {
       cmocka_unit_test(test_products), cmocka_unit_test(test_large_products), cmocka_unit_test(test_guide),
       cmocka_unit_test(test_specials), cmocka_unit_test(test_integers_wrap),  cmocka_unit_test(test_errors),
   };
-  return cmocka_run_group_tests(tests, NULL, start_afresh);
+  return run_with_each_code(tests, COUNT(tests));
 }

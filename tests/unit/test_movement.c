@@ -242,7 +242,7 @@ static void test_slice(void **state) {
       {NO_AXES, NO_AXES, NO_AXES},
       {SHAPE(4, 3, 5, 2), SHAPE(1, 0, 2, 0), SHAPE(2, 3, 3, 2)},
       {SHAPE(2, 1, 3, 1, 2, 1, 3, 2), SHAPE(0, 0, 1, 0, 1, 0, 0, 1), SHAPE(2, 1, 2, 1, 1, 1, 3, 1)},
-      {SHAPE(601, 1009), SHAPE(5, 3), SHAPE(590, 1001)},
+      {SHAPE(401, 503), SHAPE(5, 3), SHAPE(390, 497)},
   };
   (void)state;
   for (size_t t = 0; t < COUNT(all_types); t++) {
@@ -398,5 +398,5 @@ int main(void) {
       cmocka_unit_test(test_movement_errors),
       cmocka_unit_test(test_sizes_that_overflow),
   };
-  return cmocka_run_group_tests(tests, NULL, start_afresh);
+  return run_with_each_code(tests, COUNT(tests));
 }

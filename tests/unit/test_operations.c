@@ -46,8 +46,8 @@ static void test_arithmetic(void **state) {
       {SHAPE(1, 5, 1), SHAPE(3, 1, 7), SHAPE(3, 5, 7)},
       {SHAPE(2, 3, 1, 5), SHAPE(3, 4, 1), SHAPE(2, 3, 4, 5)},
       {SHAPE(2, 1, 3, 1, 2, 1, 3, 1), SHAPE(1, 2, 1, 3, 1, 2, 1, 2), SHAPE(2, 2, 3, 3, 2, 2, 3, 2)},
-      {SHAPE(601, 1009), SHAPE(1009), SHAPE(601, 1009)},
-      {SHAPE(601, 1), SHAPE(601, 211), SHAPE(601, 211)},
+      {SHAPE(401, 503), SHAPE(503), SHAPE(401, 503)},
+      {SHAPE(401, 1), SHAPE(401, 211), SHAPE(401, 211)},
   };
   (void)state;
   for (size_t t = 0; t < NUMBER_TYPES; t++) {
@@ -192,10 +192,10 @@ static const sum_case sum_cases[] = {
     {SHAPE(3, 1, 5), {1, {1}}},
     {SHAPE(2, 3, 2, 3, 2, 3, 2, 3), {4, {0, 2, -1, 5}}},
     {SHAPE(2, 3, 2, 3, 2, 3, 2, 3), {2, {1, 3}}},
-    {SHAPE(601, 1009), {1, {0}}},
-    {SHAPE(601, 1009), {1, {1}}},
-    {SHAPE(3, 100003), {1, {1}}},
-    {SHAPE(100003, 3), {1, {0}}},
+    {SHAPE(401, 503), {1, {0}}},
+    {SHAPE(401, 503), {1, {1}}},
+    {SHAPE(3, 30011), {1, {1}}},
+    {SHAPE(30011, 3), {1, {0}}},
 };
 
 static void check_sum(helio_type type, const sum_case *c, bool keep_dims) {
@@ -315,5 +315,5 @@ int main(void) {
       cmocka_unit_test(test_types_of_backends),
       cmocka_unit_test(test_arithmetic_errors),
   };
-  return cmocka_run_group_tests(tests, NULL, start_afresh);
+  return run_with_each_code(tests, COUNT(tests));
 }

@@ -155,7 +155,7 @@ static const int32_t counting[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 1
                                    15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29};
 
 static void test_text(void **state) {
-  static const struct {
+  const struct {
     helio_shape shape;
     helio_type type;
     const void *data;
@@ -505,7 +505,7 @@ static void step(int number) {
     helio_tensor *y = helio_matmul(x, x, .bias = helio_fill(HELIO_SHAPE(8), 1), .activation = HELIO_RELU);
     helio_tensor *part = helio_slice(y, HELIO_SHAPE(0, 2), HELIO_SHAPE(-1, 4));
     helio_tensor *sum = helio_sum(helio_cast(helio_concat((helio_tensor *[]){part, part}, 2, 1), HELIO_FLOAT64));
-    if (number % 10 == 0) assert_true(helio_item(sum) == 96);
+    if (number % 10 == 0) assert_true(helio_item(sum) == 70);
   }
 }
 
@@ -541,20 +541,21 @@ static void test_steady_loop_is_flat(void **state) {
 static void test_out_of_memory(void **state) {
   (void)state;
   HELIO_POOL {
-    float *zeros = calloc(1 << 19, sizeof *zeros);
-    helio_tensor *weights = helio_constant(zeros, HELIO_SHAPE(1 << 19), .name = "weights");
+    const char *device = preferred();
+    float *zeros = calloc(1 << 18, sizeof *zeros);
+    helio_tensor *weights = helio_constant(zeros, HELIO_SHAPE(1 << 18), .name = "weights");
     free(zeros);
     assert_made(weights);
     assert_null(helio_fill(HELIO_SHAPE(1 << 21), 1));
-    static const char *const parts[] = {"Fill asked for 8.0 MiB", "limit 4.0 MiB", "weights 2.0 MiB in 1"};
+    static const char *const parts[] = {"Fill asked for 8.0 MiB", "limit 4.0 MiB", "weights 1.0 MiB in 1"};
     for (size_t i = 0; i < COUNT(parts); i++) {
       if (!strstr(helio_error_message(), parts[i])) fail_msg("%s: not in: %s", parts[i], helio_error_message());
     }
-    expect_error(HELIO_OUT_OF_MEMORY, preferred());
-    assert_null(helio_relu(helio_concat((helio_tensor *[]){weights, weights}, 2, 0)));
+    expect_error(HELIO_OUT_OF_MEMORY, device);
+    assert_null(helio_relu(helio_concat((helio_tensor *[]){weights, weights, weights, weights}, 4, 0)));
     expect_error(HELIO_OUT_OF_MEMORY, "ConcatV2 asked for 4.0 MiB");
     assert_true(helio_item(helio_sum(helio_relu(weights))) == 0); /* life goes on */
-    helio_memory info = memory_of(preferred());
+    helio_memory info = memory_of(device);
     assert_int_equal(info.limit, 4 << 20);
     assert_true(info.reserved <= info.limit && info.in_use <= info.reserved);
   }

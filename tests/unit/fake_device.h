@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A device made up for tests of the arena: it writes down every call, in order, and fails when told to. */
+#ifndef HELIO_TEST_FAKE_DEVICE_H
+#define HELIO_TEST_FAKE_DEVICE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/arena.h"
+#include "runtime/error.h"
+
+typedef enum call_kind { ALLOCATE = 1, FREE, FILL, SYNCHRONIZE, CREATE, DESTROY, RECORD, WAIT } call_kind;
+
+typedef struct call {
+  call_kind kind;
+  uint64_t bytes; /* of ALLOCATE, FREE and FILL */
+  int stream;     /* of FILL, RECORD and WAIT */
+  helio_event *event;
+  helio_buffer *buffer;
+} call;
+
+struct helio_buffer {
+  uint64_t bytes;
+  unsigned char *memory; /* NULL: addresses only */
+  bool damaged;          /* free() will notice */
+  struct helio_buffer *next;
+};
+
+struct helio_stream {
+  int index;
+};
+
+struct helio_event {
+  int recorded; /* on which stream; −1: never */
+};
+
+enum { CALLS = 4000 };
+
+struct helio_backend_device {
+  call calls[CALLS];
+  int count;
+  uint64_t capacity, used;
+  uint64_t largest_allowed; /* an allocation above this fails */
+  bool with_memory;
+  int live_events;
+  call_kind failing; /* calls of this kind fail */
+  helio_buffer *buffers;
+};
+
+static helio_backend_device fake;
+static helio_stream streams[HI_STREAM_COUNT] = {{0}, {1}, {2}};
+
+static helio_status note(call c) {
+  if (fake.count < CALLS) fake.calls[fake.count++] = c;
+  if (fake.failing != c.kind) return HELIO_OK;
+  hi_reason_say("told to fail");
+  return HELIO_DEVICE_FAILURE;
+}
+
+static helio_status fake_allocate(helio_backend_device *device, size_t bytes, helio_buffer **buffer) {
+  helio_status status = note((call){.kind = ALLOCATE, .bytes = bytes});
+  if (status) return status;
+  if (bytes > device->capacity - device->used || bytes > device->largest_allowed) return HELIO_OUT_OF_MEMORY;
+  helio_buffer *made = calloc(1, sizeof *made);
+  *made = (helio_buffer){.bytes = bytes, .next = device->buffers};
+  if (device->with_memory) made->memory = malloc(bytes);
+  device->buffers = made;
+  device->used += bytes;
+  *buffer = made;
+  return HELIO_OK;
+}
+
+static helio_status fake_free(helio_backend_device *device, helio_buffer *buffer) {
+  helio_buffer **link = &device->buffers;
+  note((call){.kind = FREE, .bytes = buffer->bytes});
+  while (*link != buffer) link = &(*link)->next;
+  *link = buffer->next;
+  device->used -= buffer->bytes;
+  bool damaged = buffer->damaged;
+  free(buffer->memory);
+  free(buffer);
+  if (damaged) hi_reason_say("the byte behind the end has changed");
+  return damaged ? HELIO_DEVICE_FAILURE : HELIO_OK;
+}
+
+static helio_status fake_fill(helio_backend_device *device, helio_stream *stream, helio_place target,
+                              const void *pattern, size_t pattern_bytes, size_t count) {
+  (void)device;
+  if (target.buffer->memory && pattern_bytes == 1) {
+    memset(target.buffer->memory + target.offset, *(const unsigned char *)pattern, count);
+  }
+  return note((call){.kind = FILL, .bytes = pattern_bytes * count, .stream = stream->index, .buffer = target.buffer});
+}
+
+static void *fake_address(helio_buffer *buffer) {
+  return buffer->memory;
+}
+
+static helio_status fake_synchronize(helio_backend_device *device) {
+  (void)device;
+  return note((call){.kind = SYNCHRONIZE});
+}
+
+static helio_status fake_event_create(helio_backend_device *device, helio_event **event) {
+  helio_status status = note((call){.kind = CREATE});
+  if (status) return status;
+  *event = malloc(sizeof **event);
+  (*event)->recorded = -1;
+  device->live_events++;
+  return HELIO_OK;
+}
+
+static void fake_event_destroy(helio_backend_device *device, helio_event *event) {
+  note((call){.kind = DESTROY});
+  device->live_events--;
+  free(event);
+}
+
+static helio_status fake_record(helio_backend_device *device, helio_event *event, helio_stream *stream) {
+  (void)device;
+  event->recorded = stream->index;
+  return note((call){.kind = RECORD, .stream = stream->index, .event = event});
+}
+
+static helio_status fake_wait(helio_backend_device *device, helio_stream *stream, helio_event *event) {
+  (void)device;
+  return note((call){.kind = WAIT, .stream = stream->index, .event = event});
+}
+
+static const helio_device_table device_table = {.size = sizeof device_table, .synchronize = fake_synchronize};
+static const helio_memory_table memory_table = {.size = sizeof memory_table,
+                                                .allocate = fake_allocate,
+                                                .free = fake_free,
+                                                .fill = fake_fill,
+                                                .native_buffer = fake_address};
+static const helio_stream_table stream_table = {.size = sizeof stream_table,
+                                                .event_create = fake_event_create,
+                                                .event_destroy = fake_event_destroy,
+                                                .event_record = fake_record,
+                                                .wait = fake_wait};
+
+/* The usual source; tests change what they are about. */
+static hi_arena_source usual(void) {
+  return (hi_arena_source){.name = "/device:TEST:0",
+                           .device = &fake,
+                           .devices = &device_table,
+                           .memory = &memory_table,
+                           .streams = &stream_table,
+                           .stream = {&streams[0], &streams[1], &streams[2]},
+                           .alignment = 64};
+}
+
+#endif
