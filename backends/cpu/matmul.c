@@ -23,7 +23,8 @@ typedef struct matmul_plan {
   helio_type type, compute; /* of the arguments; of the arithmetic */
   size_t element;           /* of the arithmetic */
   size_t m, n, k;
-  bool transpose_a, transpose_b, bias, relu, blas;
+  bool transpose_a, transpose_b, bias, blas;
+  uint32_t activation; /* helio_activation; 0: none */
   bool has_bias_place; /* there is a third input, be it absent */
   size_t batches;
   uint32_t batch_rank;
@@ -137,12 +138,14 @@ static size_t workspace_bytes(const matmul_plan *plan, size_t bytes[4]) {
   return bytes[0] + bytes[1] + bytes[2] + bytes[3];
 }
 
-static helio_status check_attributes(helio_backend_device *device, const helio_matmul_attributes *attributes) {
+static helio_status check_attributes(helio_backend_device *device, const helio_matmul_attributes *attributes,
+                                     uint32_t type) {
   const helio_host *host = device->host;
   if (attributes->reserved != 0) return host->fail(host, HELIO_NOT_SUPPORTED, "MATMUL: a reserved attribute is set");
   if (attributes->transpose_a > 1 || attributes->transpose_b > 1)
     return host->fail(host, HELIO_INVALID_ARGUMENT, "MATMUL: transposes are 0 or 1");
-  if (attributes->activation > HELIO_RELU)
+  bool real = type != HELIO_INT32 && type != HELIO_INT64;
+  if (attributes->activation > (real ? HELIO_GELU_TANH : HELIO_RELU))
     return host->fail(host, HELIO_NOT_SUPPORTED, "MATMUL: activation %u is unknown here", attributes->activation);
   return HELIO_OK;
 }
@@ -159,7 +162,7 @@ static void fill_plan(matmul_plan *plan, const helio_argument *const operands[2]
    * that the product packs b for it anew. */
   size_t row = plan->n * plan->element, near = row == 0 ? 1 : ((size_t)1 << 20) / row;
   plan->block_rows = near < 1024 ? 1024 : near / CUT * CUT;
-  if (!plan->bias && !plan->relu && !is_half(plan->type)) plan->block_rows = SIZE_MAX;
+  if (!plan->bias && plan->activation == 0 && !is_half(plan->type)) plan->block_rows = SIZE_MAX;
 }
 
 static helio_status matmul_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
@@ -168,7 +171,7 @@ static helio_status matmul_plan_make(helio_backend_device *device, const helio_c
   helio_matmul_attributes attributes;
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
-  if (status == HELIO_OK) status = check_attributes(device, &attributes);
+  if (status == HELIO_OK) status = check_attributes(device, &attributes, cpu_output(call)->type);
   if (status != HELIO_OK) return status;
   const helio_argument *const operands[2] = {cpu_input(call, 0), cpu_input(call, 1)};
   const helio_argument *bias = call->input_count > 2 ? cpu_input(call, 2) : NULL;
@@ -177,7 +180,7 @@ static helio_status matmul_plan_make(helio_backend_device *device, const helio_c
   plan->transpose_a = attributes.transpose_a == 1;
   plan->transpose_b = attributes.transpose_b == 1;
   plan->bias = bias != NULL;
-  plan->relu = attributes.activation == HELIO_RELU;
+  plan->activation = attributes.activation == HELIO_LINEAR ? 0 : attributes.activation;
   if (!shapes_fit(plan, operands[0], operands[1], bias, cpu_output(call))) {
     cpu_plan_free(&plan->base);
     return host->fail(host, HELIO_INVALID_ARGUMENT, "MATMUL: the shapes do not fit each other");
@@ -216,12 +219,11 @@ static void finish_rectangle(const matmul_work *work, const cpu_product *p, size
   const cpu_vector_table *vector = plan->base.device->vector;
   const unsigned char *bias = plan->bias ? work->bias + column * plan->element : NULL;
   size_t narrow = cpu_type_size(plan->type);
-  for (size_t i = 0; i < p->m; i++) {
-    unsigned char *row = (unsigned char *)p->c + i * p->c_stride * plan->element;
-    if (bias != NULL) vector->arithmetic(CPU_ADD, CPU_FORM_BOTH, plan->compute, row, row, bias, p->n);
-    if (plan->relu) vector->relu(plan->compute, row, row, p->n);
-    if (work->y != work->c)
-      vector->cast(plan->type, plan->compute, work->y + (first + i * plan->n) * narrow, row, p->n);
+  if (bias != NULL || plan->activation != 0)
+    vector->epilogue(plan->compute, plan->activation, p->c, p->c_stride, p->m, p->n, bias);
+  for (size_t i = 0; i < p->m && work->y != work->c; i++) {
+    const unsigned char *row = (const unsigned char *)p->c + i * p->c_stride * plan->element;
+    vector->cast(plan->type, plan->compute, work->y + (first + i * plan->n) * narrow, row, p->n);
   }
 }
 
@@ -261,7 +263,7 @@ static void rectangle(const matmul_work *work, size_t batch, cpu_range rows, cpu
       plan->base.device->vector->product(plan->compute, &p);
     }
   }
-  if (plan->bias || plan->relu || work->y != work->c) finish_rectangle(work, &p, columns.begin, first);
+  if (plan->bias || plan->activation != 0 || work->y != work->c) finish_rectangle(work, &p, columns.begin, first);
 }
 
 static void matmul_part(void *argument, unsigned part, unsigned parts) {

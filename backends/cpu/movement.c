@@ -1,93 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slice and concat: elements move, whatever they are. Both are copies of rows of bytes between one side that is dense
- * and another that is strided; the dense side is counted through and cut into parts. */
-#include "cpu.h"
-
-#include <string.h>
-
-/* A block that lies dense on one side and strided on the other. Axes are counted from the innermost. */
-typedef struct block {
-  size_t row;                    /* bytes of the innermost run, contiguous on both sides */
-  uint32_t axes;                 /* outside it */
-  size_t extent[HELIO_MAX_RANK]; /* rows along each axis */
-  size_t stride[HELIO_MAX_RANK]; /* bytes of the strided side */
-  size_t offset;                 /* where the block begins on the strided side */
-  size_t bytes;                  /* of the dense side */
-} block;
-
-/* Joins the axes of a box of `extent` at `begin` within a whole of `whole`. */
-static void block_make(block *b, uint32_t rank, const int64_t *extent, const int64_t *begin, const int64_t *whole,
-                       size_t element) {
-  size_t step = element;
-  bool dense = true; /* so far every axis was taken whole, so the next one joins the run */
-  memset(b, 0, sizeof *b);
-  b->row = b->bytes = element;
-  for (uint32_t axis = rank; axis-- > 0;) {
-    size_t taken = (size_t)extent[axis];
-    b->offset += (size_t)begin[axis] * step;
-    b->bytes *= taken;
-    if (dense) {
-      b->row *= taken;
-    } else if (taken != 1) {
-      b->extent[b->axes] = taken;
-      b->stride[b->axes++] = step;
-    }
-    dense = dense && extent[axis] == whole[axis];
-    step *= (size_t)whole[axis];
-  }
-}
-
-static size_t block_row_offset(const block *b, size_t row) {
-  size_t offset = b->offset;
-  for (uint32_t axis = 0; axis < b->axes; axis++) {
-    offset += row % b->extent[axis] * b->stride[axis];
-    row /= b->extent[axis];
-  }
-  return offset;
-}
-
-/* A call of memcpy for each single element would cost more than the element. */
-static inline void copy_row(unsigned char *target, const unsigned char *source, size_t bytes) {
-  switch (bytes) {
-  case 1:
-    *target = *source;
-    break;
-  case 2:
-    memcpy(target, source, 2);
-    break;
-  case 4:
-    memcpy(target, source, 4);
-    break;
-  case 8:
-    memcpy(target, source, 8);
-    break;
-  default:
-    memcpy(target, source, bytes);
-    break;
-  }
-}
-
-/* Copies one part of the dense side's bytes, from it (`gather` false) or to it. */
-static void block_copy(const block *b, unsigned char *target, const unsigned char *source, bool gather, unsigned part,
-                       unsigned parts) {
-  cpu_range range = cpu_part_range(b->bytes, 64, part, parts);
-  size_t row = range.begin / b->row, column = range.begin % b->row;
-  size_t inner = b->axes > 0 ? b->extent[0] : 1, step = b->axes > 0 ? b->stride[0] : 0;
-  size_t at = range.begin;
-  while (at < range.end) {
-    size_t strided = block_row_offset(b, row);
-    for (size_t i = row % inner; i < inner && at < range.end; i++, row++, strided += step, column = 0) {
-      size_t bytes = b->row - column < range.end - at ? b->row - column : range.end - at;
-      size_t to = gather ? at : strided + column, from = gather ? strided + column : at;
-      copy_row(target + to, source + from, bytes);
-      at += bytes;
-    }
-  }
-}
+/* slice and concat: elements move, whatever they are. Both are copies of blocks. */
+#include "block.h"
 
 typedef struct slice_plan {
   helio_plan base;
-  block block;
+  cpu_block block;
 } slice_plan;
 
 typedef struct movement_work {
@@ -108,7 +25,7 @@ static helio_status slice_plan_make(helio_backend_device *device, const helio_ca
   if (!fits) return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "SLICE: it reaches outside its input");
   slice_plan *plan = (slice_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
-  block_make(&plan->block, x->rank, y->extent, attributes.begin, x->extent, cpu_type_size(x->type));
+  cpu_block_make(&plan->block, x->rank, y->extent, attributes.begin, x->extent, cpu_type_size(x->type));
   plan->base.empty = plan->block.bytes == 0;
   plan->base.parts = cpu_parts_for_bytes(device, plan->block.bytes * 2);
   answer->plan = &plan->base;
@@ -118,7 +35,7 @@ static helio_status slice_plan_make(helio_backend_device *device, const helio_ca
 
 static void slice_part(void *argument, unsigned part, unsigned parts) {
   const movement_work *work = argument;
-  block_copy(&((const slice_plan *)work->plan)->block, cpu_run_address(work->run, 1), cpu_run_address(work->run, 0),
+  cpu_block_copy(&((const slice_plan *)work->plan)->block, cpu_run_address(work->run, 1), cpu_run_address(work->run, 0),
              true, part, parts);
 }
 
@@ -133,7 +50,7 @@ static helio_status slice_run(helio_plan *plan, const helio_run *run) {
 typedef struct concat_plan {
   helio_plan base;
   uint32_t inputs;
-  block block[]; /* where each input goes */
+  cpu_block block[]; /* where each input goes */
 } concat_plan;
 
 static helio_status concat_check(helio_backend_device *device, const helio_call *call,
@@ -169,7 +86,7 @@ static helio_status concat_plan_make(helio_backend_device *device, const helio_c
   int64_t begin[HELIO_MAX_RANK] = {0};
   for (uint32_t i = 0; i < plan->inputs; i++) {
     const helio_argument *x = cpu_input(call, i);
-    block_make(&plan->block[i], y->rank, x->extent, begin, y->extent, cpu_type_size(y->type));
+    cpu_block_make(&plan->block[i], y->rank, x->extent, begin, y->extent, cpu_type_size(y->type));
     begin[attributes.axis] += x->extent[attributes.axis];
   }
   size_t bytes = cpu_element_count(y) * cpu_type_size(y->type);
@@ -186,7 +103,7 @@ static void concat_part(void *argument, unsigned part, unsigned parts) {
   const concat_plan *plan = (const concat_plan *)work->plan;
   unsigned char *y = cpu_run_address(work->run, plan->inputs);
   for (uint32_t i = 0; i < plan->inputs; i++) {
-    if (plan->block[i].bytes > 0) block_copy(&plan->block[i], y, cpu_run_address(work->run, i), false, part, parts);
+    if (plan->block[i].bytes > 0) cpu_block_copy(&plan->block[i], y, cpu_run_address(work->run, i), false, part, parts);
   }
 }
 

@@ -4,6 +4,7 @@
  * the same options and only the table is visible outside. */
 #include "vector.h"
 
+#include <math.h>
 #include <string.h>
 
 #ifndef CPU_VECTOR_TABLE
@@ -18,6 +19,10 @@
 
 #include "vector_arithmetic.h"
 
+#include "vector_math.h"
+
+#include "vector_unary.h"
+
 #include "vector_sum.h"
 
 #include "vector_product.h"
@@ -30,6 +35,8 @@ extern const cpu_vector_table CPU_VECTOR_TABLE;
 const cpu_vector_table CPU_VECTOR_TABLE = {
     .arithmetic = arithmetic,
     .relu = relu,
+    .unary = unary,
+    .epilogue = epilogue,
     .cast = cast,
     .sum_rows = sum_rows,
     .sum_columns = sum_columns,

@@ -26,8 +26,8 @@ typedef enum cpu_form {
   CPU_FORM_LEFT_ONE,
 } cpu_form;
 
-/* A matrix product c = a × b, or c += a × b, row-major. Rows of c are `c_stride` elements apart, likewise a and b as they are stored:
- * a transposed operand is stored with its axes swapped. */
+/* A matrix product c = a × b, or c += a × b, row-major. Rows of c are `c_stride` elements apart, likewise a and b as
+ * they are stored: a transposed operand is stored with its axes swapped. */
 typedef struct cpu_product {
   bool transpose_a, transpose_b;
   size_t m, n, k;
@@ -66,6 +66,15 @@ typedef struct cpu_vector_table {
 
   /* y = x where x > 0 or NaN, else 0. */
   void (*relu)(helio_type type, void *y, const void *x, size_t count);
+
+  /* y = f(x), all floats; NEG, ABS, SQUARE and CLIP also 32 and 64 bit integers. There are always two parameters. */
+  void (*unary)(cpu_unary operation, helio_type type, void *y, const void *x, size_t count, const double *parameters);
+
+  /* What follows a matrix product or a convolution: y = activation(y + bias), in place, on a block of rows that are
+   * `stride` elements apart. float32 and float64, not the halves; without an activation above RELU also 32 and 64 bit
+   * integers. The activation is a helio_activation up to GELU_TANH, 0 for none; bias may be NULL. */
+  void (*epilogue)(helio_type type, uint32_t activation, void *y, size_t stride, size_t rows, size_t columns,
+                   const void *bias);
 
   /* All pairs of types. Floats become integers by truncation, out of range the nearest integer, NaN 0; integers wrap.
    */

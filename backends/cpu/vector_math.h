@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elementary functions of float32, a vector at a time, by polynomials. The coefficients of exp, log and tanh are those
- * of S. Moshier's Cephes; that of the normal distribution were fitted here. Errors stay below 4 units in the last
+ * of S. Moshier's Cephes; those of the normal distribution were fitted here. Errors stay below 4 units in the last
  * place. Denormal numbers count as zero, as they do in all arithmetic of this backend. */
 #ifndef CPU_VECTOR_MATH_H
 #define CPU_VECTOR_MATH_H
@@ -192,7 +192,15 @@ static inline vector_f32 normal_tail_f32(vector_f32 x, vector_f32 *exponential) 
   *exponential = exp_of_sum_f32(-0.5f * upper * upper, -0.5f * rest);
   vector_f32 scale = 1.0f / (magnitude + 4.0f);
   vector_f32 s = (magnitude - 4.0f) * scale;
-@POLY@
+  vector_f32 p = fused_f32(all_f32(-0.000125558382f), s, all_f32(0.000188996526f));
+  p = fused_f32(p, s, all_f32(0.00156688169f));
+  p = fused_f32(p, s, all_f32(-0.00352097283f));
+  p = fused_f32(p, s, all_f32(-0.00752540242f));
+  p = fused_f32(p, s, all_f32(0.0604061855f));
+  p = fused_f32(p, s, all_f32(-0.186523307f));
+  p = fused_f32(p, s, all_f32(0.387136683f));
+  p = fused_f32(p, s, all_f32(-0.607896594f));
+  p = fused_f32(p, s, all_f32(0.755285139f));
   return p * scale;
 }
 

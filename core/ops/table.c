@@ -280,7 +280,7 @@ const helio_operation_info *const *helio_operations(int *count) {
   return NULL;
 }
 
-static const hi_row *row_named(const char *name) {
+const hi_row *hi_row_named(const char *name) {
   for (int i = 0; i < ROW_COUNT && name; i++) {
     if (strcasecmp(rows[i].info.name, name) == 0) return &rows[i];
   }
@@ -290,7 +290,7 @@ static const hi_row *row_named(const char *name) {
 uint32_t helio_operation_types(const char *operation, const char *backend) {
   int count;
   if (hi_enter(__func__)) return 0;
-  const hi_row *row = row_named(operation);
+  const hi_row *row = hi_row_named(operation);
   hi_plugin *const *backends = hi_backends(&count);
   for (int i = 0; i < count && row && backend; i++) {
     if (strcasecmp(backends[i]->report.name, backend) != 0) continue;

@@ -90,6 +90,9 @@ struct hi_row {
 
 const hi_row *hi_row_of(helio_operation operation);
 
+/* NULL if no operation has that name. */
+const hi_row *hi_row_named(const char *name);
+
 /* How many outputs the row has, and whether one of them may be left out. */
 int hi_row_outputs(const hi_row *row);
 bool hi_row_output_optional(const hi_row *row, int output);

@@ -225,5 +225,5 @@ double array_error(const array *seen, const array *expected, int64_t *at) {
     worst = difference;
     *at = i;
   }
-  return worst == 0 ? 0 : largest == 0 ? (double)INFINITY : worst / largest;
+  return largest == 0 ? worst : worst / largest; /* where all are to be zero, there is no norm */
 }

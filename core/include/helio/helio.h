@@ -560,6 +560,23 @@ typedef struct helio_operation_info {
 
 HELIO_EXPORT const helio_operation_info *const *helio_operations(int *count);
 
+/* Any operation by its name, also those that are steps of others (gradients, updates of optimizers): for tools and for
+ * authors of backends. Attributes, scalars and the meaning of each argument stand in plugin.h. */
+typedef struct helio_operation_options {
+  size_t size;
+  const char *operation; /* "conv2d_grad_input" */
+  helio_tensor *const *inputs;
+  int input_count;                   /* an optional input that is absent counts, as NULL */
+  const void *attributes;            /* the operation's struct of plugin.h, NULL if it has none */
+  const union helio_scalar *scalars; /* as many as the operation has */
+  int scalar_count;
+  helio_shape shape; /* of the result, where the inputs do not tell it */
+  helio_type type;   /* likewise */
+} helio_operation_options;
+
+/* Runs it; the results, of which an operation has three at the most, are written to `outputs`, NULL behind the last. */
+HELIO_EXPORT helio_status helio_operation_run(const helio_operation_options *options, helio_tensor *outputs[3]);
+
 /* The types (HELIO_TYPE_BIT) in which a backend has an operation; 0: it lacks it. */
 HELIO_EXPORT uint32_t helio_operation_types(const char *operation, const char *backend);
 
