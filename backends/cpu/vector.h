@@ -26,6 +26,27 @@ typedef enum cpu_form {
   CPU_FORM_LEFT_ONE,
 } cpu_form;
 
+/* Functions of one operand. With parameters: CLIP (low, high), ELU and LEAKY_RELU (alpha). */
+typedef enum cpu_unary {
+  CPU_NEG,
+  CPU_ABS,
+  CPU_SQUARE,
+  CPU_SQRT,
+  CPU_RSQRT,
+  CPU_EXP,
+  CPU_LOG,
+  CPU_CLIP,
+  CPU_SIGMOID,
+  CPU_TANH,
+  CPU_SOFTPLUS,
+  CPU_SWISH,
+  CPU_GELU,
+  CPU_GELU_TANH,
+  CPU_ELU,
+  CPU_LEAKY_RELU,
+  CPU_UNARY_COUNT,
+} cpu_unary;
+
 /* A matrix product c = a × b, or c += a × b, row-major. Rows of c are `c_stride` elements apart, likewise a and b as
  * they are stored: a transposed operand is stored with its axes swapped. */
 typedef struct cpu_product {

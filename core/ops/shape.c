@@ -90,6 +90,7 @@ helio_status hi_shape_concat(hi_call *call) {
   const helio_shape *first = hi_input_shape(call, 0);
   helio_shape result = *first;
   int axis = (int)call->attributes.axis.axis;
+  if (axis < 0 || axis >= first->rank) return hi_shape_wrong(call, first, "does not have the axis");
   for (int i = 1; i < call->input_count; i++) {
     const helio_shape *x = hi_input_shape(call, i);
     helio_shape same = *x;

@@ -56,6 +56,7 @@ helio_status hi_shape_argmax(hi_call *call) {
   const helio_shape *x = hi_input_shape(call, 0);
   int axis = (int)call->attributes.axis.axis;
   helio_shape result = {0};
+  if (axis < 0 || axis >= x->rank) return hi_shape_wrong(call, x, "does not have the axis");
   if (x->extent[axis] == 0) return hi_shape_wrong(call, x, "has no element along the axis");
   for (int i = 0; i < x->rank; i++) {
     if (i != axis) result.extent[result.rank++] = x->extent[i];
