@@ -49,15 +49,15 @@ void bench_settle(void) {
  */
 
 static void show_row(const json_t *row) {
-  const json_t *gflops = json_object_get(row, "gflops"), *bytes = json_object_get(row, "gigabytes_per_second");
-  printf("%-10s %-38s", json_string_value(json_object_get(row, "operation")),
+  printf("%-20s %-32s", json_string_value(json_object_get(row, "operation")),
          json_string_value(json_object_get(row, "case")));
   const char *reason = json_string_value(json_object_get(row, "reason"));
   if (reason) {
     printf(" %s\n", reason);
   } else {
-    printf(" %12.2f us %9.2f %s\n", json_real_value(json_object_get(row, "microseconds")),
-           json_real_value(gflops ? gflops : bytes), gflops ? "GFLOP/s" : "GB/s");
+    printf(" %10.2f us %8.2f GFLOP/s %7.2f GB/s\n", json_real_value(json_object_get(row, "microseconds")),
+           json_real_value(json_object_get(row, "gflops")),
+           json_real_value(json_object_get(row, "gigabytes_per_second")));
   }
   fflush(stdout);
 }
@@ -179,7 +179,7 @@ static int run_bench_ops(const command_line *line) {
 static const command bench_ops = {
     .name = "ops",
     .summary = "Measures the operations on one device",
-    .description = "Time and rate of each operation in several sizes; the matrix product against the BLAS called\n"
+    .description = "Time and rates of each operation in several sizes; the matrix product against the BLAS called\n"
                    "directly; the cost of dispatch, of starting, and whether memory stays flat.",
     .options = options,
     .run = run_bench_ops,

@@ -22,8 +22,9 @@ void bench_settle(void);
 
 /* Each of these gives a JSON value, or NULL with the library's error pending. */
 
-/* One row for each operation and size: operation, case, microseconds, gflops or gigabytes_per_second. `show`, if there
- * is one, is called with each as soon as it is known. `unmeasured` gets the names of operations that have no row. */
+/* One row for each operation and size: operation, case, microseconds, gflops, gigabytes_per_second (bench_rows.h says
+ * what is counted) or, where the device cannot, the reason. `show`, if there is one, is called with each as soon as it
+ * is known. `unmeasured` gets the names of operations that have no row. */
 json_t *bench_rows(const bench_options *options, void (*show)(const json_t *row), json_t *unmeasured);
 
 /* A product of 1024 × 1024 matrices against the device's own BLAS called directly. */

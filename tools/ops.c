@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* helio ops: which backend has which operation in which types. */
+/* helio ops: every operation with its attributes, and which backend has it in which types. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,27 +101,42 @@ static const char *types_text(char text[TYPES_TEXT], uint32_t set) {
   return known == TYPE_COUNT ? "all types" : text;
 }
 
-static void add_backend_cells(output_table *output, const operation_table *table,
-                              const helio_operation_info *operation) {
+/* A word for the sets that many operations have, else the types themselves. */
+static const char *short_types_text(char text[TYPES_TEXT], uint32_t set) {
+  const uint32_t floats = HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64) |
+                          HELIO_TYPE_BIT(HELIO_FLOAT16) | HELIO_TYPE_BIT(HELIO_BFLOAT16);
+  if (set == floats) return "floats";
+  if (set == (floats | HELIO_TYPE_BIT(HELIO_INT32) | HELIO_TYPE_BIT(HELIO_INT64))) return "numbers";
+  return types_text(text, set);
+}
+
+/* One cell for each backend, by one of the two functions above. */
+static void add_backend_cells(output_table *output, const operation_table *table, const helio_operation_info *operation,
+                              const char *(*show)(char text[TYPES_TEXT], uint32_t set)) {
   char text[TYPES_TEXT];
   for (int i = 0; i < table->backend_count; i++) {
     uint32_t set = operation->needs_kernel ? helio_operation_types(operation->name, table->backends[i]) : 0;
-    output_cell(output, "%s", operation->needs_kernel ? types_text(text, set) : "every device");
+    output_cell(output, "%s", operation->needs_kernel ? show(text, set) : "every device");
   }
 }
 
 static void print_text(const operation_table *table) {
+  enum { LINE = 100 };
   output_table *output = output_table_new(table->backend_count + 2);
+  output_table_wrap(output, LINE);
   output_cell(output, "OPERATION");
   for (int i = 0; i < table->backend_count; i++) output_cell(output, "%s", table->backends[i]);
-  output_cell(output, "WHAT IT COMPUTES");
+  output_cell(output, "WHAT IT COMPUTES [ATTRIBUTES]");
   for (int i = 0; i < table->count; i++) {
-    output_cell(output, "%s", table->operations[i]->name);
-    add_backend_cells(output, table, table->operations[i]);
-    output_cell(output, "%s", table->operations[i]->summary);
+    const helio_operation_info *operation = table->operations[i];
+    bool any = operation->attributes[0] != '\0';
+    output_cell(output, "%s", operation->name);
+    add_backend_cells(output, table, operation, short_types_text);
+    output_cell(output, "%s%s%s%s", operation->summary, any ? " [" : "", operation->attributes, any ? "]" : "");
   }
   output_table_print(output);
-  printf("\nf float, bf bfloat, i int, u uint, each with its bits; 'every device': needs no kernel.\n");
+  printf("\nfloats: f32 f64 f16 bf16; numbers: floats, i32 and i64 (f float, bf bfloat, i int, u uint, each with\n"
+         "its bits). -: the backend lacks it; 'every device': it needs no kernel.\n");
 }
 
 static void print_markdown(const operation_table *table) {
@@ -129,7 +144,9 @@ static void print_markdown(const operation_table *table) {
       "# Operations\n\n"
       "Every operation, its name in placement lines, its attributes, and the types in which each backend has it\n"
       "(f float, bf bfloat, i int, u uint, each with its bits). One that needs no kernel runs on every device. What a\n"
-      "backend lacks runs on the next device that has it. This page is written by `helio ops --markdown`.\n\n");
+      "backend lacks runs on the next device that has it. The type is that of the first input, of the result where\n"
+      "there is none. What each input is and how attributes are handed to a kernel stands in `helio/plugin.h`. This\n"
+      "page is written by `helio ops --markdown`; a test compares the two.\n\n");
   output_table *output = output_table_new(table->backend_count + 4);
   output_cell(output, "Operation");
   output_cell(output, "Label");
@@ -141,7 +158,7 @@ static void print_markdown(const operation_table *table) {
     output_cell(output, "`%s`", operation->name);
     output_cell(output, "%s", operation->label);
     output_cell(output, "%s", operation->attributes);
-    add_backend_cells(output, table, operation);
+    add_backend_cells(output, table, operation, types_text);
     output_cell(output, "%s", operation->summary);
   }
   output_table_markdown(output);
@@ -165,7 +182,7 @@ static int run_ops(const command_line *line) {
 
 const command command_ops = {
     .name = "ops",
-    .summary = "Lists the operations, and which backend has them in which types",
+    .summary = "Lists the operations with their attributes, and which backend has them in which types",
     .options = options,
     .run = run_ops,
 };

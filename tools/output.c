@@ -15,6 +15,7 @@ typedef struct entry {
 
 struct output_table {
   int columns, count, room;
+  int characters; /* of a line at the most; 0: any number */
   entry *entries;
 };
 
@@ -51,6 +52,10 @@ static void add(output_table *table, bool is_note, const char *format, va_list a
   table->entries[table->count++] = (entry){text, is_note};
 }
 
+void output_table_wrap(output_table *table, int characters) {
+  table->characters = characters;
+}
+
 void output_cell(output_table *table, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -66,10 +71,14 @@ void output_note(output_table *table, const char *format, ...) {
 }
 
 /* Characters, not bytes: those that continue a UTF-8 sequence do not count. */
-static int width(const char *text) {
+static int width_of(const char *text, size_t bytes) {
   int characters = 0;
-  for (; *text; text++) characters += ((unsigned char)*text & 0xC0) != 0x80;
+  for (size_t i = 0; i < bytes; i++) characters += ((unsigned char)text[i] & 0xC0) != 0x80;
   return characters;
+}
+
+static int width(const char *text) {
+  return width_of(text, strlen(text));
 }
 
 static void table_free(output_table *table) {
@@ -88,6 +97,31 @@ static void measure_columns(const output_table *table, int *widths) {
   }
 }
 
+/* Prints a text word by word from the column `indent` on, in lines that end before `end`. */
+static void print_wrapped(const char *text, int indent, int end) {
+  int at = indent;
+  while (*text) {
+    size_t bytes = strcspn(text, " ");
+    int needed = width_of(text, bytes);
+    if (at > indent && at + 1 + needed > end) {
+      printf("\n%*s", indent, "");
+      at = indent;
+    }
+    at += printf("%s", at > indent ? " " : "") + needed;
+    printf("%.*s", (int)bytes, text);
+    text += bytes + strspn(text + bytes, " ");
+  }
+}
+
+/* The last cell of a row, which may be continued on lines of its own. */
+static void print_last(const output_table *table, const int *widths, const char *text) {
+  enum { LEAST = 40 }; /* a column that is narrower than this is hard to read: the line is longer then */
+  int indent = 0;
+  for (int i = 0; i < table->columns - 1; i++) indent += widths[i] + 2;
+  int end = table->characters < indent + LEAST ? indent + LEAST : table->characters;
+  print_wrapped(text, indent, end);
+}
+
 void output_table_print(output_table *table) {
   int *widths = calloc((size_t)table->columns, sizeof *widths);
   if (!widths) out_of_memory();
@@ -99,10 +133,12 @@ void output_table_print(output_table *table) {
       printf("    %s\n", one->text);
       continue;
     }
+    bool wrapped = table->characters > 0 && column == table->columns - 1;
     if (one->text[0]) {
-      printf("%*s%s", owed, "", one->text);
+      printf("%*s%s", owed, "", wrapped ? "" : one->text);
       owed = 0;
     }
+    if (wrapped) print_last(table, widths, one->text);
     owed += widths[column] - width(one->text) + 2;
     column = (column + 1) % table->columns;
     if (column > 0) continue;

@@ -15,6 +15,9 @@ output_table *output_table_new(int columns);
 void output_cell(output_table *table, const char *format, ...) HELIO_PRINTF(2, 3);
 void output_note(output_table *table, const char *format, ...) HELIO_PRINTF(2, 3);
 
+/* Lines for people end within so many characters as far as words allow: the last column goes on below itself. */
+void output_table_wrap(output_table *table, int characters);
+
 /* Both print the table and free it. */
 void output_table_print(output_table *table);
 void output_table_markdown(output_table *table);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 void cpu_block_make(cpu_block *b, uint32_t rank, const int64_t *extent, const int64_t *begin, const int64_t *whole,
-                       size_t element) {
+                    size_t element) {
   size_t step = element;
   bool dense = true; /* so far every axis was taken whole, so the next one joins the run */
   memset(b, 0, sizeof *b);
@@ -57,7 +57,7 @@ static inline void copy_row(unsigned char *target, const unsigned char *source, 
 }
 
 void cpu_block_copy(const cpu_block *b, unsigned char *target, const unsigned char *source, bool gather, unsigned part,
-                       unsigned parts) {
+                    unsigned parts) {
   cpu_range range = cpu_part_range(b->bytes, 64, part, parts);
   size_t row = range.begin / b->row, column = range.begin % b->row;
   size_t inner = b->axes > 0 ? b->extent[0] : 1, step = b->axes > 0 ? b->stride[0] : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the convolutions share: their geometry, and tiles of the matrix of columns. That matrix has a row for each
  * position of the output and a column for each element of the kernel (kernel row, kernel column, channel of the group);
- * times the kernel it is the output. It is never made as a whole: each part of the team makes a tile of it at a time. */
+ * times the kernel it is the output. It is never made as a whole: each part of the team makes a tile of it at a time.
+ */
 #ifndef CPU_CONV_H
 #define CPU_CONV_H
 
@@ -16,17 +17,18 @@ typedef struct cpu_conv {
   size_t stored, element;   /* bytes of an element of the arguments; of the arithmetic */
   bool half;                /* the two differ */
   bool blas;
-  bool pointwise;                                /* the matrix of columns is x itself */
-  bool depthwise;                                /* every channel of x is a group of its own, and there are several */
-  size_t images, height, width, channels;        /* of x */
-  size_t out_height, out_width, out_channels;    /* of y */
-  size_t kernel[2], stride[2], dilation[2];      /* of height and width */
-  size_t before[2];                              /* the padding above and to the left */
-  size_t groups, group_in, group_out;            /* channels of one group */
-  size_t taps;                                   /* places of the kernel: its height × width */
-  size_t positions;                              /* of the output: images × height × width */
-  size_t tile_rows, tile_taps;                   /* positions and taps of the largest tile */
-  size_t gathered_bytes, tile_bytes, rows_bytes; /* of a tile as stored (halves), of a tile, of its rows of y (halves) */
+  bool pointwise;                             /* the matrix of columns is x itself */
+  bool depthwise;                             /* every channel of x is a group of its own, and there are several */
+  size_t images, height, width, channels;     /* of x */
+  size_t out_height, out_width, out_channels; /* of y */
+  size_t kernel[2], stride[2], dilation[2];   /* of height and width */
+  size_t before[2];                           /* the padding above and to the left */
+  size_t groups, group_in, group_out;         /* channels of one group */
+  size_t taps;                                /* places of the kernel: its height × width */
+  size_t positions;                           /* of the output: images × height × width */
+  size_t tile_rows, tile_taps;                /* positions and taps of the largest tile */
+  size_t gathered_bytes, tile_bytes,
+      rows_bytes; /* of a tile as stored (halves), of a tile, of its rows of y (halves) */
 } cpu_conv;
 
 /* Checks that x, kernel and y fit each other and the attributes, and fills in `conv`. */
@@ -55,7 +57,8 @@ typedef struct cpu_tile {
   size_t group;
 } cpu_tile;
 
-/* The tile of x, in the type of the arithmetic: x itself, or made in `scratch`, which is gathered_bytes + tile_bytes. */
+/* The tile of x, in the type of the arithmetic: x itself, or made in `scratch`, which is gathered_bytes + tile_bytes.
+ */
 cpu_matrix cpu_conv_columns(const helio_plan *plan, const cpu_conv *conv, const cpu_tile *tile, const unsigned char *x,
                             unsigned char *scratch);
 
@@ -71,12 +74,13 @@ const unsigned char *cpu_conv_widen(const helio_plan *plan, const cpu_conv *conv
 /* c = a × b or c += a × b on the calling thread, also where there is nothing to multiply. */
 void cpu_conv_multiply(const helio_plan *plan, const cpu_conv *conv, const cpu_product *product);
 
-/* --- conv_depthwise.c: every channel by itself, without a matrix. Workspace as cpu_conv_depthwise_bytes says. --- */
+/* --- conv_depthwise.c: every channel by itself, without a matrix --- */
 
-/* Bytes that one part needs to hold rows of x and y. */
-size_t cpu_conv_depthwise_bytes(const cpu_conv *conv);
+/* Bytes of the longest row, of x or y, in the type of the arithmetic. `scratch` below is three such rows. */
+size_t cpu_conv_depthwise_row_bytes(const cpu_conv *conv);
 
-/* One row of y, in the type of the arithmetic; y has room for it. x is as given, the kernel is widened. */
+/* One row of y, in the type of the arithmetic. `y` has room for it and may be the third row of `scratch`; x is as
+ * given, the kernel is widened. */
 void cpu_conv_depthwise_row(const helio_plan *plan, const cpu_conv *conv, size_t row, unsigned char *y,
                             const unsigned char *x, const unsigned char *kernel, unsigned char *scratch);
 

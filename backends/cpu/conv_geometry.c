@@ -5,12 +5,16 @@
 #include <limits.h>
 #include <string.h>
 
-/* Bytes of a tile and of the rows of y that belong to it, at most, unless one position and tap have more: they should
- * stay in the second cache until they have been used. */
-#define TILE_BYTES ((size_t)512 << 10)
+/* Bytes of a tile and of the rows of y that belong to it: small tiles stay near, and small products OpenBLAS makes
+ * without packing, which is faster (up to about a million multiplications). But where it does pack the kernel, anew for
+ * each tile, that should be little beside the product: for ENOUGH_ROWS rows a tile may have the larger size. It has
+ * more only if a single position and tap do. */
+#define NEAR_BYTES  ((size_t)128 << 10)
+#define MOST_BYTES  ((size_t)512 << 10)
+#define ENOUGH_ROWS ((size_t)128)
 
 /* Multiplications that one part should have at least: about what waking a thread costs. */
-#define PART_WORK ((size_t)1 << 20)
+#define PART_WORK 0x1p20
 
 /* How many places a window has along one axis; −1 if none. Extents are bounded first, so that nothing overflows. */
 static int64_t places(int64_t input, uint32_t before, uint32_t behind, int64_t window, uint32_t stride,
@@ -37,9 +41,10 @@ static bool shapes_fit(const helio_argument *x, const helio_argument *kernel, co
 static void choose_tile(cpu_conv *conv) {
   size_t each = conv->element + (conv->half ? conv->stored : 0);
   size_t tap = conv->group_in * each, row = conv->out_channels * conv->element;
-  size_t taps = tap == 0 ? conv->taps : TILE_BYTES / tap;
+  size_t taps = tap == 0 ? conv->taps : MOST_BYTES / tap;
   conv->tile_taps = taps < 1 ? 1 : taps < conv->taps ? taps : conv->taps;
-  size_t rows = TILE_BYTES / (conv->tile_taps * tap + row + 1);
+  size_t each_row = conv->tile_taps * tap + row + 1, rows = NEAR_BYTES / each_row, most = MOST_BYTES / each_row;
+  if (rows < ENOUGH_ROWS) rows = most < ENOUGH_ROWS ? most : ENOUGH_ROWS;
   if (rows > 16) rows = rows / 16 * 16;
   if (rows > conv->positions) rows = conv->positions;
   conv->tile_rows = rows < 1 ? 1 : rows;
@@ -90,16 +95,16 @@ helio_status cpu_conv_describe(helio_backend_device *device, const helio_call *c
   conv->positions = conv->images * conv->out_height * conv->out_width;
   bool padded = (how->padding[0] | how->padding[1] | how->padding[2] | how->padding[3]) != 0;
   conv->pointwise = conv->taps == 1 && conv->stride[0] == 1 && conv->stride[1] == 1 && !padded;
-  conv->depthwise = conv->groups > 1 && conv->group_in == 1;
+  conv->depthwise = conv->groups > 1 && conv->group_in == 1 && conv->group_out > 0;
   choose_tile(conv);
   conv->blas = blas_can(device, conv);
   return HELIO_OK;
 }
 
 unsigned cpu_conv_parts(const helio_backend_device *device, const cpu_conv *conv, size_t units) {
-  size_t work = conv->positions * conv->taps * conv->group_in * conv->out_channels;
-  size_t parts = work / PART_WORK, threads = cpu_team_size(device->team);
-  if (parts > threads) parts = threads;
+  double work = (double)conv->positions * (double)(conv->taps * conv->group_in) * (double)conv->out_channels;
+  size_t threads = cpu_team_size(device->team), parts = threads;
+  if (work < PART_WORK * (double)threads) parts = (size_t)(work / PART_WORK);
   if (parts > units) parts = units;
   return parts < 1 ? 1 : (unsigned)parts;
 }
@@ -141,7 +146,6 @@ typedef struct run {
   size_t target; /* the first element in the tile's row */
 } run;
 
-/* Calls `each` for all runs of a tile and a segment; for those in the padding above or below x with `inside` false. */
 typedef struct columns_work {
   const helio_plan *plan;
   const cpu_conv *conv;
@@ -155,6 +159,8 @@ typedef struct columns_work {
 
 typedef void run_function(const columns_work *work, const segment *s, const run *r, bool inside);
 
+/* Calls `each` for all runs of a tile, one segment of positions after the other; for those in the padding above or
+ * below x with `inside` false. */
 static void for_each_run(const columns_work *work, run_function *each) {
   const cpu_conv *conv = work->conv;
   const cpu_tile *tile = work->tile;
@@ -256,13 +262,14 @@ static void gather_run(const columns_work *work, const segment *s, const run *r,
 cpu_matrix cpu_conv_columns(const helio_plan *plan, const cpu_conv *conv, const cpu_tile *tile, const unsigned char *x,
                             unsigned char *scratch) {
   size_t rows = tile->positions.end - tile->positions.begin;
+  if (conv->group_in == 0) return (cpu_matrix){NULL, 0};
   if (conv->pointwise && !conv->half) {
     size_t first = tile->positions.begin * conv->channels + tile->group * conv->group_in;
     return (cpu_matrix){x + first * conv->element, conv->channels};
   }
   size_t stride = (tile->taps.end - tile->taps.begin) * conv->group_in;
   columns_work work = {.plan = plan, .conv = conv, .tile = tile, .x = x, .columns = scratch, .stride = stride};
-  if (stride > 0) for_each_run(&work, gather_run);
+  for_each_run(&work, gather_run);
   return (cpu_matrix){cpu_conv_widen(plan, conv, scratch, rows * stride, scratch + conv->gathered_bytes), stride};
 }
 
@@ -291,7 +298,7 @@ void cpu_conv_scatter(const helio_plan *plan, const cpu_conv *conv, const cpu_ti
                       const unsigned char *columns) {
   size_t stride = (tile->taps.end - tile->taps.begin) * conv->group_in;
   columns_work work = {.plan = plan, .conv = conv, .tile = tile, .sum = x, .addend = columns, .stride = stride};
-  if (stride > 0) for_each_run(&work, scatter_run);
+  for_each_run(&work, scatter_run);
 }
 
 /* --- products --- */

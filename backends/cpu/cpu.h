@@ -61,15 +61,86 @@ extern const helio_kernel cpu_kernel_concat;
 extern const helio_kernel cpu_kernel_add;
 extern const helio_kernel cpu_kernel_sub;
 extern const helio_kernel cpu_kernel_mul;
+extern const helio_kernel cpu_kernel_div;
+extern const helio_kernel cpu_kernel_pow;
+extern const helio_kernel cpu_kernel_maximum;
+extern const helio_kernel cpu_kernel_minimum;
+extern const helio_kernel cpu_kernel_equal;
+extern const helio_kernel cpu_kernel_not_equal;
+extern const helio_kernel cpu_kernel_less;
+extern const helio_kernel cpu_kernel_less_equal;
+extern const helio_kernel cpu_kernel_greater;
+extern const helio_kernel cpu_kernel_greater_equal;
+extern const helio_kernel cpu_kernel_where;
 extern const helio_kernel cpu_kernel_add_n;
 extern const helio_kernel cpu_kernel_sum;
 extern const helio_kernel cpu_kernel_matmul;
 extern const helio_kernel cpu_kernel_relu;
+extern const helio_kernel cpu_kernel_conv2d;
+extern const helio_kernel cpu_kernel_conv2d_grad_input;
+extern const helio_kernel cpu_kernel_conv2d_grad_kernel;
+extern const helio_kernel cpu_kernel_max_pool;
+extern const helio_kernel cpu_kernel_max_pool_grad;
+extern const helio_kernel cpu_kernel_average_pool;
+extern const helio_kernel cpu_kernel_average_pool_grad;
+extern const helio_kernel cpu_kernel_neg;
+extern const helio_kernel cpu_kernel_abs;
+extern const helio_kernel cpu_kernel_square;
+extern const helio_kernel cpu_kernel_sqrt;
+extern const helio_kernel cpu_kernel_rsqrt;
+extern const helio_kernel cpu_kernel_exp;
+extern const helio_kernel cpu_kernel_log;
+extern const helio_kernel cpu_kernel_clip;
+extern const helio_kernel cpu_kernel_sigmoid;
+extern const helio_kernel cpu_kernel_tanh;
+extern const helio_kernel cpu_kernel_softplus;
+extern const helio_kernel cpu_kernel_swish;
+extern const helio_kernel cpu_kernel_gelu;
+extern const helio_kernel cpu_kernel_elu;
+extern const helio_kernel cpu_kernel_leaky_relu;
+extern const helio_kernel cpu_kernel_activation_grad;
+extern const helio_kernel cpu_kernel_random_bits;
+extern const helio_kernel cpu_kernel_random_uniform;
+extern const helio_kernel cpu_kernel_random_normal;
+extern const helio_kernel cpu_kernel_dropout;
+extern const helio_kernel cpu_kernel_softmax;
+extern const helio_kernel cpu_kernel_log_softmax;
+extern const helio_kernel cpu_kernel_softmax_grad;
+extern const helio_kernel cpu_kernel_log_softmax_grad;
+extern const helio_kernel cpu_kernel_sparse_cross_entropy;
+extern const helio_kernel cpu_kernel_cross_entropy;
+extern const helio_kernel cpu_kernel_transpose;
+extern const helio_kernel cpu_kernel_pad;
+extern const helio_kernel cpu_kernel_gather;
+extern const helio_kernel cpu_kernel_scatter_add;
+extern const helio_kernel cpu_kernel_one_hot;
+extern const helio_kernel cpu_kernel_combine_rows;
+extern const helio_kernel cpu_kernel_mean;
+extern const helio_kernel cpu_kernel_max;
+extern const helio_kernel cpu_kernel_min;
+extern const helio_kernel cpu_kernel_argmax;
+extern const helio_kernel cpu_kernel_top_k;
+extern const helio_kernel cpu_kernel_in_top_k;
+extern const helio_kernel cpu_kernel_moments;
+extern const helio_kernel cpu_kernel_normalize;
+extern const helio_kernel cpu_kernel_normalize_grad_sums;
+extern const helio_kernel cpu_kernel_normalize_grad_input;
+extern const helio_kernel cpu_kernel_layer_norm;
+extern const helio_kernel cpu_kernel_layer_norm_grad;
+extern const helio_kernel cpu_kernel_sgd_update;
+extern const helio_kernel cpu_kernel_adam_update;
+extern const helio_kernel cpu_kernel_nadam_update;
+extern const helio_kernel cpu_kernel_rmsprop_update;
+extern const helio_kernel cpu_kernel_adagrad_update;
 
 /* The types that arithmetic is done in: all numbers but the small ones. */
 #define CPU_ARITHMETIC_TYPES                                                                                           \
   (HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64) | HELIO_TYPE_BIT(HELIO_FLOAT16) |                     \
    HELIO_TYPE_BIT(HELIO_BFLOAT16) | HELIO_TYPE_BIT(HELIO_INT32) | HELIO_TYPE_BIT(HELIO_INT64))
+
+#define CPU_FLOAT_TYPES                                                                                                \
+  (HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64) | HELIO_TYPE_BIT(HELIO_FLOAT16) |                     \
+   HELIO_TYPE_BIT(HELIO_BFLOAT16))
 
 #define CPU_ALL_TYPES (CPU_ARITHMETIC_TYPES | HELIO_TYPE_BIT(HELIO_UINT8) | HELIO_TYPE_BIT(HELIO_BOOL))
 

@@ -36,7 +36,7 @@ static helio_status slice_plan_make(helio_backend_device *device, const helio_ca
 static void slice_part(void *argument, unsigned part, unsigned parts) {
   const movement_work *work = argument;
   cpu_block_copy(&((const slice_plan *)work->plan)->block, cpu_run_address(work->run, 1), cpu_run_address(work->run, 0),
-             true, part, parts);
+                 true, part, parts);
 }
 
 static helio_status slice_run(helio_plan *plan, const helio_run *run) {

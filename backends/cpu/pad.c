@@ -35,7 +35,7 @@ static void join_axes(pad_plan *plan, const helio_argument *x, const helio_argum
     pad_axis *last = &plan->axis[plan->axes - 1];
     if (last->inside == last->whole) {
       *last = (pad_axis){next.before * last->whole, next.inside * last->whole, next.whole * last->whole};
-    } else if (next.whole != 1) {
+    } else if (next.whole != 1 || next.inside != 1) {
       plan->axis[plan->axes++] = next;
     }
   }

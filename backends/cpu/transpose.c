@@ -16,10 +16,10 @@ typedef struct transpose_plan {
   size_t element;
   bool copy; /* rows are copied, as `block` says */
   cpu_block block;
-  axis across, along;         /* innermost in y; innermost in x */
-  size_t columns, rows;       /* of a block: along `across`, along `along` */
+  axis across, along;          /* innermost in y; innermost in x */
+  size_t columns, rows;        /* of a block: along `across`, along `along` */
   size_t column_blocks, units; /* of a plane across; of all planes in all */
-  uint32_t axes;              /* the others, from the innermost */
+  uint32_t axes;               /* the others, from the innermost */
   axis axis[HELIO_MAX_RANK];
 } transpose_plan;
 

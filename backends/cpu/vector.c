@@ -19,9 +19,17 @@
 
 #include "vector_arithmetic.h"
 
+#include "vector_binary.h"
+
 #include "vector_math.h"
 
 #include "vector_unary.h"
+
+#include "vector_gradient.h"
+
+#include "vector_softmax.h"
+
+#include "vector_random.h"
 
 #include "vector_sum.h"
 
@@ -31,12 +39,30 @@
 
 #include "vector_pool.h"
 
+#include "vector_transpose.h"
+
+#include "vector_extreme.h"
+
+#include "vector_order.h"
+
+#include "vector_normalize.h"
+
+#include "vector_update.h"
+
 extern const cpu_vector_table CPU_VECTOR_TABLE;
 const cpu_vector_table CPU_VECTOR_TABLE = {
     .arithmetic = arithmetic,
+    .binary = binary,
+    .choose = choose,
     .relu = relu,
     .unary = unary,
     .epilogue = epilogue,
+    .activation_gradient = activation_gradient,
+    .softmax = softmax,
+    .cross_entropy = cross_entropy,
+    .random_words = random_words,
+    .random_uniform = random_uniform,
+    .dropout = dropout,
     .cast = cast,
     .sum_rows = sum_rows,
     .sum_columns = sum_columns,
@@ -47,4 +73,21 @@ const cpu_vector_table CPU_VECTOR_TABLE = {
     .max_pool_grad = max_pool_grad,
     .average_pool = average_pool,
     .average_pool_grad = average_pool_grad,
+    .transpose = transpose,
+    .extreme_rows = extreme_rows,
+    .extreme_columns = extreme_columns,
+    .argmax_rows = argmax_rows,
+    .argmax_columns = argmax_columns,
+    .top_k = top_k,
+    .count_above = count_above,
+    .squares_row = squares_row,
+    .squares_columns = squares_columns,
+    .product_columns = product_columns,
+    .affine = affine,
+    .affine_gradient = affine_gradient,
+    .layer_row = layer_row,
+    .layer_sums = layer_sums,
+    .layer_columns = layer_columns,
+    .layer_gradient = layer_gradient,
+    .update = update,
 };

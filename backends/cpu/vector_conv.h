@@ -30,7 +30,8 @@ static void add_rows(helio_type type, void *y, size_t y_stride, const void *x, s
   }
 }
 
-/* Columns first: what does not move from row to row stays in a register. */
+/* Columns first: what does not move from row to row stays in a register. The sum of these rows is made by itself before
+ * it is added, which keeps the error of long sums small. */
 #define MULTIPLY_ROWS(name, element, vector)                                                                           \
   static void multiply_rows_##name(const cpu_row_product *p) {                                                         \
     const size_t width = sizeof(vector) / sizeof(element), rows = p->rows;                                             \
@@ -38,10 +39,10 @@ static void add_rows(helio_type type, void *y, size_t y_stride, const void *x, s
     const element *a = p->a, *b = p->b;                                                                                \
     size_t i = 0;                                                                                                      \
     for (; i + width <= p->columns && p->y_stride == 0; i += width) {                                                  \
-      vector sum = *(const vector *)(y + i);                                                                           \
+      vector sum = {0};                                                                                                \
       for (size_t row = 0; row < rows; row++)                                                                          \
         sum += *(const vector *)(a + row * p->a_stride + i) * *(const vector *)(b + row * p->b_stride + i);            \
-      *(vector *)(y + i) = sum;                                                                                        \
+      *(vector *)(y + i) += sum;                                                                                       \
     }                                                                                                                  \
     for (; i + width <= p->columns && p->b_stride == 0; i += width) {                                                  \
       const vector factor = *(const vector *)(b + i);                                                                  \

@@ -5,7 +5,18 @@
 #ifndef CPU_VECTOR_MATH_H
 #define CPU_VECTOR_MATH_H
 
+/* How many elements of 32 bits there are, and which of them are in the lower half and in the upper one. */
 #define VECTOR_LANES (VECTOR_BYTES / 4)
+#if VECTOR_BYTES == 64
+#define LOWER_LANES 0, 1, 2, 3, 4, 5, 6, 7
+#define UPPER_LANES 8, 9, 10, 11, 12, 13, 14, 15
+#elif VECTOR_BYTES == 32
+#define LOWER_LANES 0, 1, 2, 3
+#define UPPER_LANES 4, 5, 6, 7
+#else
+#define LOWER_LANES 0, 1
+#define UPPER_LANES 2, 3
+#endif
 
 /* A vector of one value. */
 static inline vector_f32 all_f32(float value) {
@@ -108,37 +119,42 @@ static inline vector_f32 exp_reduced_f32(vector_f32 x, vector_f32 low, vector_f3
   return fused_f32(q, r * r, r);
 }
 
-/* 2ⁿ for whole n from -126 to 127. */
-static inline vector_f32 power_of_two_f32(vector_i32 n) {
-  return (vector_f32)((n + 127) << 23);
+/* A small whole number as an integer; of NaN, any. Adding 1.5 × 2²³ leaves it in the lowest bits. */
+static inline vector_i32 whole_f32(vector_f32 n) {
+  return (vector_i32)((vector_u32)(n + 12582912.0f) - 0x4b400000u);
 }
 
-/* exp(x + low), where low is small beside x: the part of an argument that one float does not hold. */
-static inline vector_f32 exp_of_sum_f32(vector_f32 x, vector_f32 low) {
+/* 2ⁿ for whole n from -126 to 127. */
+static inline vector_f32 power_of_two_f32(vector_i32 n) {
+  return (vector_f32)(((vector_u32)n + 127u) << 23);
+}
+
+/* exp(x + low) × 2^shift, where low is small beside x: the part of an argument that one float does not hold. */
+static inline vector_f32 exp_shifted_f32(vector_f32 x, vector_f32 low, int shift) {
   vector_f32 n;
-  x = at_most_f32(at_least_f32(x, -104.0f), 89.0f);
+  x = at_most_f32(at_least_f32(x, -130.0f), 89.0f);
   vector_f32 y = exp_reduced_f32(x, low, &n) + 1.0f;
   /* In two steps, for 2¹²⁸ and 2⁻¹⁵⁰ are no floats. */
-  vector_i32 whole = (vector_i32)(n + 12582912.0f) - 0x4b400000, half = whole >> 1;
+  vector_i32 whole = whole_f32(n) + shift, half = whole >> 1;
   return y * power_of_two_f32(half) * power_of_two_f32(whole - half);
 }
 
 static inline vector_f32 exp_f32(vector_f32 x) {
-  return exp_of_sum_f32(x, (vector_f32){0});
+  return exp_shifted_f32(x, (vector_f32){0}, 0);
 }
 
 /* exp(x) − 1 for x up to 0. */
 static inline vector_f32 exp_minus_one_f32(vector_f32 x) {
   vector_f32 n;
   vector_f32 y = exp_reduced_f32(at_least_f32(x, -50.0f), (vector_f32){0}, &n);
-  vector_f32 scale = power_of_two_f32((vector_i32)(n + 12582912.0f) - 0x4b400000);
+  vector_f32 scale = power_of_two_f32(whole_f32(n));
   return fused_f32(y, scale, scale - 1.0f);
 }
 
 /* The logarithm of x, a normal number above 0; of inf and NaN, themselves. */
 static inline vector_f32 log_normal_f32(vector_f32 x) {
   /* x = m × 2ⁿ with m from √½ to √2. */
-  vector_i32 bits = (vector_i32)x - 0x3f3504f3;
+  vector_i32 bits = (vector_i32)((vector_u32)x - 0x3f3504f3u);
   vector_f32 n = __builtin_convertvector(bits >> 23, vector_f32);
   vector_f32 m = (vector_f32)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
   vector_f32 square = m * m;
@@ -183,15 +199,15 @@ static inline vector_f32 sigmoid_f32(vector_f32 x) {
   return 1.0f / (exp_f32(-x) + 1.0f);
 }
 
-/* What the normal distribution is made of, for |x| up to 15: gives Φ(−|x|) ÷ exp(−x²/2), and that exponential. x² does
- * not fit a float, but that of its upper half does. */
-static inline vector_f32 normal_tail_f32(vector_f32 x, vector_f32 *exponential) {
-  vector_f32 magnitude = at_most_f32(absolute_f32(x), 15.0f);
+/* What the normal distribution is made of: exp(−x²/2) = (1 + fraction) × scale, and Φ(−|x|) divided by that, which is
+ * given back. x² does not fit a float, but that of its upper half does. */
+static inline vector_f32 normal_tail_f32(vector_f32 x, vector_f32 *fraction, vector_f32 *scale) {
+  vector_f32 magnitude = at_most_f32(absolute_f32(x), 15.0f), n;
   vector_f32 upper = (vector_f32)((vector_i32)magnitude & ~0xfff);
   vector_f32 rest = (magnitude - upper) * (magnitude + upper);
-  *exponential = exp_of_sum_f32(-0.5f * upper * upper, -0.5f * rest);
-  vector_f32 scale = 1.0f / (magnitude + 4.0f);
-  vector_f32 s = (magnitude - 4.0f) * scale;
+  *fraction = exp_reduced_f32(-0.5f * upper * upper, -0.5f * rest, &n);
+  *scale = power_of_two_f32(whole_f32(at_least_f32(n, -127.0f))); /* and 0 for -127 */
+  vector_f32 s = (magnitude - 4.0f) / (magnitude + 4.0f);
   vector_f32 p = fused_f32(all_f32(-0.000125558382f), s, all_f32(0.000188996526f));
   p = fused_f32(p, s, all_f32(0.00156688169f));
   p = fused_f32(p, s, all_f32(-0.00352097283f));
@@ -201,7 +217,7 @@ static inline vector_f32 normal_tail_f32(vector_f32 x, vector_f32 *exponential) 
   p = fused_f32(p, s, all_f32(0.387136683f));
   p = fused_f32(p, s, all_f32(-0.607896594f));
   p = fused_f32(p, s, all_f32(0.755285139f));
-  return p * scale;
+  return p / (magnitude + 4.0f);
 }
 
 #endif

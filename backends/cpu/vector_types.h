@@ -27,6 +27,13 @@ typedef uint64_t vector_u64 __attribute__((vector_size(VECTOR_BYTES), aligned(8)
 typedef float vector_f32_half __attribute__((vector_size(VECTOR_BYTES / 2), aligned(4), may_alias));
 typedef int32_t vector_i32_half __attribute__((vector_size(VECTOR_BYTES / 2), aligned(4), may_alias));
 
+/* Before a loop of a few turns: it is written out, so that an array which it walks becomes registers. */
+#if defined(__clang__)
+#define UNROLLED
+#else
+#define UNROLLED _Pragma("GCC unroll 16")
+#endif
+
 /* Elements that are converted at a time on the stack, where a type is computed in another. */
 #define CHUNK 256
 

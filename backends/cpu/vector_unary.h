@@ -11,7 +11,25 @@ typedef void unary_function(void *y, const void *x, size_t count, const double *
 
 /* √(8/π) (x + 0.044715 x³): GELU_TANH is x × sigmoid of this. */
 static inline vector_f32 gelu_argument_f32(vector_f32 x) {
-  return x * fused_f32(x * x, all_f32(0.0713548162726009f), all_f32(1.5957691216057308f));
+  return x * fused_f32(x * x, all_f32(0.0713548162726002f), all_f32(1.5957691216057307f));
+}
+
+static inline vector_f64 gelu_argument_wide(vector_f32_half x) {
+  vector_f64 wide = __builtin_convertvector(x, vector_f64);
+  return wide * (wide * wide * 0.071354816272600247 + 1.5957691216057307117);
+}
+
+/* The same, and what a float does not hold of it: that much is needed for its exponential. */
+static inline vector_f32 gelu_argument_exact_f32(vector_f32 x, vector_f32 *rest) {
+  vector_f64 lower = gelu_argument_wide(__builtin_shufflevector(x, x, LOWER_LANES));
+  vector_f64 upper = gelu_argument_wide(__builtin_shufflevector(x, x, UPPER_LANES));
+  vector_f32_half whole_lower = __builtin_convertvector(lower, vector_f32_half);
+  vector_f32_half whole_upper = __builtin_convertvector(upper, vector_f32_half);
+  lower -= __builtin_convertvector(whole_lower, vector_f64);
+  upper -= __builtin_convertvector(whole_upper, vector_f64);
+  *rest = __builtin_shufflevector(__builtin_convertvector(lower, vector_f32_half),
+                                  __builtin_convertvector(upper, vector_f32_half), LOWER_LANES, UPPER_LANES);
+  return __builtin_shufflevector(whole_lower, whole_upper, LOWER_LANES, UPPER_LANES);
 }
 
 static inline vector_f32 softplus_f32(vector_f32 x) {
@@ -19,20 +37,28 @@ static inline vector_f32 softplus_f32(vector_f32 x) {
   return rest + at_least_f32(x, 0.0f);
 }
 
-/* With exp(−|x|/2) twice, for the sigmoid alone is smaller than a float can be where the product is not. */
-static inline vector_f32 swish_f32(vector_f32 x) {
-  vector_f32 root = exp_f32(-0.5f * absolute_f32(x));
-  return select_f32((vector_i32)(x < 0.0f), x * root * root, x) / (root * root + 1.0f);
+/* x × e ÷ (1 + e) below 0 and x ÷ (1 + e) above, where e × 2³² is given: e alone may be smaller than a float can be
+ * where the product is not. */
+static inline vector_f32 gated_f32(vector_f32 x, vector_f32 shifted) {
+  vector_f32 product = x * shifted * 0x1p-32f;
+  return select_f32((vector_i32)(x < 0.0f), product, x) / (shifted * 0x1p-32f + 1.0f);
 }
 
-/* Where x is below 0 the distribution's tail itself, so that nothing cancels. */
-static inline vector_f32 gelu_f32(vector_f32 x) {
-  vector_f32 exponential, tail = normal_tail_f32(x, &exponential);
-  return select_f32((vector_i32)(x < 0.0f), x * tail * exponential, x * (1.0f - tail * exponential));
+static inline vector_f32 swish_f32(vector_f32 x) {
+  return gated_f32(x, exp_shifted_f32(-absolute_f32(x), (vector_f32){0}, 32));
 }
 
 static inline vector_f32 gelu_tanh_f32(vector_f32 x) {
-  return x * sigmoid_f32(gelu_argument_f32(at_least_f32(at_most_f32(x, 12.0f), -12.0f)));
+  vector_f32 rest, argument = gelu_argument_exact_f32(at_most_f32(absolute_f32(x), 20.0f), &rest);
+  return gated_f32(x, exp_shifted_f32(-argument, -rest, 32));
+}
+
+/* x Φ(−|x|) comes without cancellation; above 0 it is what x is diminished by. */
+static inline vector_f32 gelu_f32(vector_f32 x) {
+  vector_f32 fraction, scale;
+  vector_f32 product = normal_tail_f32(x, &fraction, &scale) * at_most_f32(x, 15.0f);
+  product = fused_f32(product, fraction, product) * scale;
+  return select_f32((vector_i32)(x < 0.0f), product, x - product);
 }
 
 /* Names and values; `low` and `high` are the parameters, of which most use none. */
@@ -100,7 +126,7 @@ static inline double gelu_argument_f64(double x) {
   X(rsqrt_f64, double, 1.0 / sqrt(x))                                                                                  \
   X(exponential_f64, double, exp(x))                                                                                   \
   X(logarithm_f64, double, log(x))                                                                                     \
-  X(clip_f64, double, x > high ? high : x < low ? low : x)                                                             \
+  X(clip_f64, double, x<low ? (low > high ? high : low) : x> high ? high : x)                                          \
   X(logistic_f64, double, sigmoid_f64(x))                                                                              \
   X(hyperbolic_f64, double, tanh(x))                                                                                   \
   X(soft_f64, double, softplus_f64(x))                                                                                 \
@@ -112,11 +138,11 @@ static inline double gelu_argument_f64(double x) {
   X(neg_i32, int32_t, (int32_t)(0u - (uint32_t)x))                                                                     \
   X(abs_i32, int32_t, x < 0 ? (int32_t)(0u - (uint32_t)x) : x)                                                         \
   X(square_i32, int32_t, (int32_t)((uint32_t)x * (uint32_t)x))                                                         \
-  X(clip_i32, int32_t, x > high ? high : x < low ? low : x)                                                            \
+  X(clip_i32, int32_t, x<low ? (low > high ? high : low) : x> high ? high : x)                                         \
   X(neg_i64, int64_t, (int64_t)(UINT64_C(0) - (uint64_t)x))                                                            \
   X(abs_i64, int64_t, x < 0 ? (int64_t)(UINT64_C(0) - (uint64_t)x) : x)                                                \
   X(square_i64, int64_t, (int64_t)((uint64_t)x * (uint64_t)x))                                                         \
-  X(clip_i64, int64_t, x > high ? high : x < low ? low : x)
+  X(clip_i64, int64_t, x<low ? (low > high ? high : low) : x> high ? high : x)
 
 /* A parameter in an element's type, as cast() does it. */
 static inline double parameter_double(double x) {

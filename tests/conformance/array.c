@@ -80,14 +80,21 @@ static double clamp(double value, double low, double high) {
 
 double as_type(helio_type type, double value) {
   switch (type) {
-  case HELIO_FLOAT32: return round_single(value);
-  case HELIO_FLOAT64: return value;
+  case HELIO_FLOAT32:
+    return round_single(value);
+  case HELIO_FLOAT64:
+    return value;
   case HELIO_FLOAT16:
-  case HELIO_BFLOAT16: return round_float(&floats[type], value);
-  case HELIO_INT32: return clamp(value, INT32_MIN, INT32_MAX);
-  case HELIO_INT64: return clamp(value, -0x1p63, 0x1p63); /* the upper end stands for INT64_MAX */
-  case HELIO_UINT8: return clamp(value, 0, UINT8_MAX);
-  default: return value != 0;
+  case HELIO_BFLOAT16:
+    return round_float(&floats[type], value);
+  case HELIO_INT32:
+    return clamp(value, INT32_MIN, INT32_MAX);
+  case HELIO_INT64:
+    return clamp(value, -0x1p63, 0x1p63); /* the upper end stands for INT64_MAX */
+  case HELIO_UINT8:
+    return clamp(value, 0, UINT8_MAX);
+  default:
+    return value != 0;
   }
 }
 
@@ -105,32 +112,54 @@ static uint16_t small_bits(double value, int bits, int bias) {
 
 static double small_value(uint16_t word, int bits, int bias) {
   int top = (1 << (15 - bits)) - 1, exponent = word >> bits & top, fraction = word & ((1 << bits) - 1);
-  double size = exponent == 0 ? ldexp(fraction, 1 - bias - bits) : ldexp((1 << bits) + fraction, exponent - bias - bits);
+  double size =
+      exponent == 0 ? ldexp(fraction, 1 - bias - bits) : ldexp((1 << bits) + fraction, exponent - bias - bits);
   if (exponent == top) size = fraction ? (double)NAN : (double)INFINITY;
   return word & 0x8000 ? -size : size;
 }
 
 static void encode_one(helio_type type, void *data, int64_t i, double value) {
   switch (type) {
-  case HELIO_FLOAT32: ((float *)data)[i] = (float)value; break;
-  case HELIO_FLOAT64: ((double *)data)[i] = value; break;
-  case HELIO_FLOAT16: ((uint16_t *)data)[i] = small_bits(value, 10, 15); break;
-  case HELIO_BFLOAT16: ((uint16_t *)data)[i] = small_bits(value, 7, 127); break;
-  case HELIO_INT32: ((int32_t *)data)[i] = (int32_t)value; break;
-  case HELIO_INT64: ((int64_t *)data)[i] = value >= 0x1p63 ? INT64_MAX : (int64_t)value; break;
-  default: ((uint8_t *)data)[i] = (uint8_t)value; break;
+  case HELIO_FLOAT32:
+    ((float *)data)[i] = (float)value;
+    break;
+  case HELIO_FLOAT64:
+    ((double *)data)[i] = value;
+    break;
+  case HELIO_FLOAT16:
+    ((uint16_t *)data)[i] = small_bits(value, 10, 15);
+    break;
+  case HELIO_BFLOAT16:
+    ((uint16_t *)data)[i] = small_bits(value, 7, 127);
+    break;
+  case HELIO_INT32:
+    ((int32_t *)data)[i] = (int32_t)value;
+    break;
+  case HELIO_INT64:
+    ((int64_t *)data)[i] = value >= 0x1p63 ? INT64_MAX : (int64_t)value;
+    break;
+  default:
+    ((uint8_t *)data)[i] = (uint8_t)value;
+    break;
   }
 }
 
 static double decode_one(helio_type type, const void *data, int64_t i) {
   switch (type) {
-  case HELIO_FLOAT32: return ((const float *)data)[i];
-  case HELIO_FLOAT64: return ((const double *)data)[i];
-  case HELIO_FLOAT16: return small_value(((const uint16_t *)data)[i], 10, 15);
-  case HELIO_BFLOAT16: return small_value(((const uint16_t *)data)[i], 7, 127);
-  case HELIO_INT32: return ((const int32_t *)data)[i];
-  case HELIO_INT64: return (double)((const int64_t *)data)[i];
-  default: return ((const uint8_t *)data)[i];
+  case HELIO_FLOAT32:
+    return ((const float *)data)[i];
+  case HELIO_FLOAT64:
+    return ((const double *)data)[i];
+  case HELIO_FLOAT16:
+    return small_value(((const uint16_t *)data)[i], 10, 15);
+  case HELIO_BFLOAT16:
+    return small_value(((const uint16_t *)data)[i], 7, 127);
+  case HELIO_INT32:
+    return ((const int32_t *)data)[i];
+  case HELIO_INT64:
+    return (double)((const int64_t *)data)[i];
+  default:
+    return ((const uint8_t *)data)[i];
   }
 }
 
@@ -204,11 +233,16 @@ array array_random(helio_type type, const helio_shape *shape, double low, double
 
 double tolerance_of(helio_type type, bool long_sum) {
   switch (type) {
-  case HELIO_FLOAT32: return 1e-5;
-  case HELIO_FLOAT64: return long_sum ? 1e-10 : 1e-12;
-  case HELIO_FLOAT16: return 2e-3;
-  case HELIO_BFLOAT16: return 2e-2;
-  default: return 0;
+  case HELIO_FLOAT32:
+    return 1e-5;
+  case HELIO_FLOAT64:
+    return long_sum ? 1e-10 : 1e-12;
+  case HELIO_FLOAT16:
+    return 2e-3;
+  case HELIO_BFLOAT16:
+    return 2e-2;
+  default:
+    return 0;
   }
 }
 

@@ -68,6 +68,7 @@ typedef struct example {
   const family *family;
   helio_type type;
   array inputs[MOST_INPUTS];
+  void *bytes[MOST_INPUTS]; /* of the inputs as tensors have them, made when the example is checked */
   int input_count;
   hi_attributes attributes;
   helio_scalar scalars[HI_MAX_SCALARS];
@@ -138,8 +139,8 @@ bool run_for_result(example *e, array *result);
 
 /* ---- gradient.c ---- */
 
-/* The row's gradient against finite differences; false if there is no recipe for it. */
-bool check_gradient(const hi_row *row);
+/* The row's gradient against finite differences, for all its recipes. */
+void check_gradient(const hi_row *row);
 
 /* One call whose gradient is checked. */
 typedef struct recipe {
@@ -164,8 +165,8 @@ extern const int recipe_count;
 
 typedef struct session {
   hi_device *device;
-  bool is_host; /* the plugin is the one for what no other has a kernel for: it may refuse nothing */
-  bool lengthy; /* --long */
+  bool is_host;                    /* the plugin is the one for what no other has a kernel for: it may refuse nothing */
+  bool lengthy;                    /* --long */
   int examples, refused, failures; /* of the test under way */
   char reason[600];                /* of the last refusal */
 } session;

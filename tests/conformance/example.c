@@ -2,6 +2,7 @@
 /* Making examples. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conformance.h"
@@ -24,7 +25,11 @@ example example_new(const family *f, helio_type type) {
 }
 
 void example_free(example *e) {
-  for (int i = 0; i < e->input_count; i++) array_free(&e->inputs[i]);
+  for (int i = 0; i < e->input_count; i++) {
+    array_free(&e->inputs[i]);
+    free(e->bytes[i]);
+    e->bytes[i] = NULL;
+  }
 }
 
 void add_between(example *e, helio_type type, helio_shape shape, double low, double high) {
@@ -80,7 +85,7 @@ double activate(uint32_t activation, double x) {
   case HELIO_GELU:
     return x * 0.5 * erfc(-x / sqrt(2));
   case HELIO_GELU_TANH:
-    return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    return x / (1 + exp(-2 * sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); /* 1 + tanh would cancel */
   default:
     return x;
   }

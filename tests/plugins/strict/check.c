@@ -3,6 +3,7 @@
  * next to its arguments when it has run. */
 #include "strict.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,13 +31,6 @@ static helio_status check_argument(strict_call *call, const helio_argument *argu
   return HELIO_OK;
 }
 
-static const helio_kernel *own_kernel(uint32_t operation) {
-  for (size_t i = 0; i < strict_kernel_table.count; i++) {
-    if (strict_kernel_table.kernels[i]->operation == operation) return strict_kernel_table.kernels[i];
-  }
-  return NULL;
-}
-
 /* Mistakes of the core, before the inner plugin sees the call. */
 helio_status strict_call_check(strict_call *call, const helio_call *planned) {
   if (planned->size < HELIO_STRUCT_SIZE(helio_call, attributes)) {
@@ -45,22 +39,22 @@ helio_status strict_call_check(strict_call *call, const helio_call *planned) {
   if (!helio_struct_fits(planned, sizeof *planned)) {
     return strict_fail(call, HELIO_NOT_SUPPORTED, "something in the call that this plugin does not know is set");
   }
-  const helio_kernel *kernel = own_kernel(planned->operation);
-  if (kernel == NULL) return strict_fail(call, HELIO_INVALID_ARGUMENT, "operation %u", planned->operation);
-  if (planned->input_count == 0 || planned->output_count == 0) {
-    return strict_fail(call, HELIO_INVALID_ARGUMENT, "%s with %u inputs and %u outputs",
-                       strict_operation_name(planned->operation), planned->input_count, planned->output_count);
+  const strict_operation *operation = strict_operation_of(planned->operation);
+  if (operation == NULL) return strict_fail(call, HELIO_INVALID_ARGUMENT, "operation %u", planned->operation);
+  if (!strict_operation_takes(operation, planned->input_count, planned->output_count)) {
+    return strict_fail(call, HELIO_INVALID_ARGUMENT, "%s with %u inputs and %u outputs", operation->name,
+                       planned->input_count, planned->output_count);
   }
   for (uint32_t i = 0; i < planned->input_count + planned->output_count; i++) {
     const helio_argument *argument = planned->arguments[i];
-    if (argument == NULL && i > 0 && i < planned->input_count) continue;
+    bool optional = islower((unsigned char)strict_operation_letter(operation, planned->input_count, i)) != 0;
+    if (argument == NULL && optional) continue;
     if (argument == NULL) return strict_fail(call, HELIO_INVALID_ARGUMENT, "argument %u is NULL", i);
     helio_status status = check_argument(call, argument, i);
     if (status != HELIO_OK) return status;
   }
-  if ((kernel->types & HELIO_TYPE_BIT(planned->arguments[0]->type)) != 0) return HELIO_OK;
-  return strict_fail(call, HELIO_NOT_SUPPORTED, "%s of type %u", strict_operation_name(planned->operation),
-                     planned->arguments[0]->type);
+  if ((operation->types & HELIO_TYPE_BIT(planned->arguments[0]->type)) != 0) return HELIO_OK;
+  return strict_fail(call, HELIO_NOT_SUPPORTED, "%s of type %u", operation->name, planned->arguments[0]->type);
 }
 
 static void region_name(const strict_plan *plan, uint32_t index, char *text, size_t size) {
@@ -96,14 +90,14 @@ static bool regions_meet(const strict_plan *plan, const helio_place *places, uin
          places[b].offset < places[a].offset + plan->regions[a].bytes;
 }
 
-/* An output may lie exactly on an input (whether the operation allows it, the core's table says); any other meeting of
- * something written with something else is a mistake. */
+/* The output of some operations may lie exactly on an input; any other meeting of something written with something else
+ * is a mistake. */
 static helio_status check_overlap(strict_call *call, const strict_plan *plan, const helio_place *places,
                                   uint32_t written, uint32_t other) {
   const strict_region *regions = plan->regions;
   if (written == other || !regions_meet(plan, places, written, other)) return HELIO_OK;
   bool same = places[written].offset == places[other].offset && regions[written].bytes == regions[other].bytes;
-  if (same && !regions[other].written) return HELIO_OK;
+  if (same && !regions[other].written && strict_operation_in_place(plan->operation)) return HELIO_OK;
   char first[40], second[40];
   region_name(plan, written, first, sizeof first);
   region_name(plan, other, second, sizeof second);
@@ -192,5 +186,28 @@ void strict_neighbours_compare(strict_plan *plan, const strict_command *command,
   }
   for (uint32_t i = 0; i < plan->region_count; i++) {
     if (!plan->regions[i].written && compare_neighbours(plan, command, i, failure)) return;
+  }
+}
+
+/* What a kernel only reads, unless its output lies there. */
+static const unsigned char *read_only(const strict_plan *plan, const strict_command *command, uint32_t index) {
+  const strict_buffer *buffer = plan->regions[index].written ? NULL : buffer_of(command->places[index]);
+  if (buffer == NULL) return NULL;
+  const unsigned char *start = buffer->memory + command->places[index].offset;
+  return may_be_written(plan, command, start) ? NULL : start;
+}
+
+void strict_inputs_save(strict_plan *plan, const strict_command *command) {
+  for (uint32_t i = 0; i < plan->region_count; i++) {
+    const unsigned char *start = read_only(plan, command, i);
+    if (start != NULL) plan->checksums[i] = strict_checksum(start, plan->regions[i].bytes);
+  }
+}
+
+void strict_inputs_compare(const strict_plan *plan, const strict_command *command, strict_failure *failure) {
+  for (uint32_t i = 0; i < plan->region_count; i++) {
+    const unsigned char *start = read_only(plan, command, i);
+    if (start == NULL || strict_checksum(start, plan->regions[i].bytes) == plan->checksums[i]) continue;
+    strict_remember(failure, HELIO_DEVICE_FAILURE, "%s wrote to argument %u, which it may only read", command->name, i);
   }
 }

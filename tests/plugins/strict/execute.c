@@ -21,7 +21,8 @@ static bool translate(strict_plan *plan, const strict_command *command, strict_f
   return true;
 }
 
-static void run_inner(strict_stream *stream, strict_plan *plan, strict_failure *failure) {
+static void run_inner(strict_stream *stream, const strict_command *command, strict_failure *failure) {
+  strict_plan *plan = command->plan;
   const strict_device *device = stream->object.device;
   const helio_run run = {
       .size = sizeof run,
@@ -30,6 +31,8 @@ static void run_inner(strict_stream *stream, strict_plan *plan, strict_failure *
       .place_size = sizeof(helio_place),
       .workspace = plan->inner_places[plan->argument_count],
       .status = plan->inner_places[plan->argument_count + 1],
+      .scalars = command->scalars,
+      .scalar_count = command->scalar_count,
   };
   helio_status status = plan->inner_kernel->run(plan->inner, &run);
   if (status == HELIO_OK) {
@@ -78,8 +81,10 @@ void strict_execute_run(strict_stream *stream, strict_command *command, strict_f
   strict_plant plant = strict_current->settings.plant;
   if (!translate(plan, command, failure) || plant_late_error(command, failure)) return;
   strict_neighbours_save(plan, command);
-  run_inner(stream, plan, failure);
+  strict_inputs_save(plan, command);
+  run_inner(stream, command, failure);
   if (plan->operation == HELIO_OP_RELU && plant == STRICT_PLANT_OVERRUN) plant_overrun(plan, command);
   if (plan->operation == HELIO_OP_RELU && plant == STRICT_PLANT_BAD_DATA) plant_bad_data(plan, command);
   strict_neighbours_compare(plan, command, failure);
+  strict_inputs_compare(plan, command, failure);
 }

@@ -2,41 +2,8 @@
 /* Kernels: those of the inner plugin, queued here and run on hidden memory later. */
 #include "strict.h"
 
+#include <ctype.h>
 #include <string.h>
-#include <strings.h>
-
-#define TYPE_BIT_OF(name, value, text, bytes) | HELIO_TYPE_BIT(value)
-
-/* As the CPU plugin declares them: the entry must be constant, so they cannot be asked of it. Its plan() has the last
- * word all the same. */
-enum {
-  EVERY_TYPE = 0 HELIO_TYPE_LIST(TYPE_BIT_OF),
-  NUMBER_TYPES = HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64) | HELIO_TYPE_BIT(HELIO_FLOAT16) |
-                 HELIO_TYPE_BIT(HELIO_BFLOAT16) | HELIO_TYPE_BIT(HELIO_INT32) | HELIO_TYPE_BIT(HELIO_INT64),
-};
-
-/* Names as HELIO_STRICT_REFUSE and messages have them; NULL where the core needs no kernel. */
-static const char *const operation_names[] = {
-    [HELIO_OP_CAST] = "cast", [HELIO_OP_SLICE] = "slice",   [HELIO_OP_CONCAT] = "concat", [HELIO_OP_ADD] = "add",
-    [HELIO_OP_SUB] = "sub",   [HELIO_OP_MUL] = "mul",       [HELIO_OP_ADD_N] = "add_n",   [HELIO_OP_SUM] = "sum",
-    [HELIO_OP_RELU] = "relu", [HELIO_OP_MATMUL] = "matmul",
-};
-
-enum { OPERATION_LIMIT = sizeof operation_names / sizeof operation_names[0] };
-
-const char *strict_operation_name(uint32_t operation) {
-  const char *name = operation < OPERATION_LIMIT ? operation_names[operation] : NULL;
-  return name != NULL ? name : "unknown operation";
-}
-
-/* 0: there is none of that name. */
-uint32_t strict_operation_by_name(const char *name, size_t length) {
-  for (uint32_t i = 0; i < OPERATION_LIMIT; i++) {
-    const char *known = operation_names[i];
-    if (known != NULL && strlen(known) == length && strncasecmp(known, name, length) == 0) return i;
-  }
-  return 0;
-}
 
 static size_t type_bytes(uint32_t type) {
   switch (type) {
@@ -69,12 +36,15 @@ static strict_plan *new_plan(const helio_call *planned) {
   plan->regions = strict_allocate(plan->region_count * sizeof *plan->regions);
   plan->inner_places = strict_allocate(plan->region_count * sizeof *plan->inner_places);
   plan->neighbours = strict_allocate((size_t)plan->region_count * 2 * STRICT_NEIGHBOUR);
-  if (plan->regions == NULL || plan->inner_places == NULL || plan->neighbours == NULL) {
+  plan->checksums = strict_allocate(plan->region_count * sizeof *plan->checksums);
+  if (plan->regions == NULL || plan->inner_places == NULL || plan->neighbours == NULL || plan->checksums == NULL) {
     strict_plan_discard(plan);
     return NULL;
   }
+  const strict_operation *operation = strict_operation_of(planned->operation);
   for (uint32_t i = 0; i < plan->argument_count; i++) {
-    plan->regions[i] = argument_region(planned->arguments[i], i >= planned->input_count);
+    int letter = toupper((unsigned char)strict_operation_letter(operation, planned->input_count, i));
+    plan->regions[i] = argument_region(planned->arguments[i], i >= planned->input_count || letter == 'V');
   }
   return plan;
 }
@@ -85,6 +55,7 @@ void strict_plan_discard(strict_plan *plan) {
   strict_release(plan->regions);
   strict_release(plan->inner_places);
   strict_release(plan->neighbours);
+  strict_release(plan->checksums);
   strict_release(plan);
 }
 
@@ -115,7 +86,7 @@ static helio_status make_plan(strict_call *call, helio_backend_device *handle, c
   if (answer->size < HELIO_STRUCT_SIZE(helio_plan_answer, workspace)) {
     return strict_fail(call, HELIO_INVALID_ARGUMENT, "an answer of %zu bytes", answer->size);
   }
-  if ((strict_current->settings.refused & (1u << planned->operation)) != 0) {
+  if (strict_current->settings.refused[planned->operation]) {
     return strict_fail(call, HELIO_NOT_SUPPORTED, "%s: refused by HELIO_STRICT_REFUSE",
                        strict_operation_name(planned->operation));
   }
@@ -132,34 +103,50 @@ static helio_status make_plan(strict_call *call, helio_backend_device *handle, c
   return HELIO_OK;
 }
 
-static helio_status kernel_plan(helio_backend_device *device, const helio_call *planned, helio_plan_answer *answer) {
+helio_status strict_kernel_plan(helio_backend_device *device, const helio_call *planned, helio_plan_answer *answer) {
   strict_call call;
   strict_enter(&call, "plan");
   return strict_leave(&call, make_plan(&call, device, planned, answer));
 }
 
-/* Nothing of `run` outlives the call, so all of it is copied. None of the operations here takes scalars. */
+static helio_status check_run(strict_call *call, const strict_plan *plan, const helio_run *run) {
+  uint32_t scalars = strict_operation_of(plan->operation)->scalars;
+  if (run->size < HELIO_STRUCT_SIZE(helio_run, scalar_count) || run->place_size < sizeof(helio_place)) {
+    return strict_fail(call, HELIO_INVALID_ARGUMENT, "a run of %zu bytes, places of %zu", run->size, run->place_size);
+  }
+  if (!helio_struct_fits(run, sizeof *run)) {
+    return strict_fail(call, HELIO_NOT_SUPPORTED, "something in the run that this plugin does not know is set");
+  }
+  if (run->scalar_count != scalars || (scalars > 0 && run->scalars == NULL)) {
+    return strict_fail(call, HELIO_INVALID_ARGUMENT, "%zu scalars, not %u", run->scalar_count, scalars);
+  }
+  return HELIO_OK;
+}
+
+/* Nothing of `run` outlives the call, so all of it is copied. */
+static void copy_run(strict_command *command, const strict_plan *plan, const helio_run *run) {
+  for (uint32_t i = 0; i < plan->argument_count; i++) {
+    memcpy(&command->places[i], (const char *)run->places + i * run->place_size, sizeof(helio_place));
+  }
+  command->places[plan->argument_count] = run->workspace;
+  command->places[plan->argument_count + 1] = run->status;
+  command->scalar_count = run->scalar_count;
+  for (size_t i = 0; i < run->scalar_count; i++) command->scalars[i] = run->scalars[i];
+}
+
 static helio_status queue_run(strict_call *call, helio_plan *handle, const helio_run *run) {
   strict_object *plan_object = NULL, *stream_object = NULL;
   helio_status status = strict_object_get(call, handle, STRICT_PLAN, &plan_object);
   if (status != HELIO_OK) return status;
   strict_plan *plan = (strict_plan *)plan_object;
   call->name = strict_operation_name(plan->operation);
-  if (run->size < HELIO_STRUCT_SIZE(helio_run, status) || run->place_size < sizeof(helio_place)) {
-    return strict_fail(call, HELIO_INVALID_ARGUMENT, "a run of %zu bytes, places of %zu", run->size, run->place_size);
-  }
-  if (!helio_struct_fits(run, sizeof *run)) {
-    return strict_fail(call, HELIO_NOT_SUPPORTED, "something in the run that this plugin does not know is set");
-  }
+  status = check_run(call, plan, run);
+  if (status != HELIO_OK) return status;
   status = strict_object_of(call, plan_object->device, run->stream, STRICT_STREAM, &stream_object);
   if (status != HELIO_OK) return status;
   strict_command *command = strict_command_new(plan->region_count);
   if (command == NULL) return strict_fail(call, HELIO_OUT_OF_MEMORY, "no host memory for a command");
-  for (uint32_t i = 0; i < plan->argument_count; i++) {
-    memcpy(&command->places[i], (const char *)run->places + i * run->place_size, sizeof(helio_place));
-  }
-  command->places[plan->argument_count] = run->workspace;
-  command->places[plan->argument_count + 1] = run->status;
+  copy_run(command, plan, run);
   status = strict_run_check(call, plan, command->places);
   if (status != HELIO_OK) {
     command->place_count = 0;
@@ -174,14 +161,14 @@ static helio_status queue_run(strict_call *call, helio_plan *handle, const helio
   return HELIO_OK;
 }
 
-static helio_status kernel_run(helio_plan *plan, const helio_run *run) {
+helio_status strict_kernel_run(helio_plan *plan, const helio_run *run) {
   strict_call call;
   strict_enter(&call, "run");
   return strict_leave(&call, queue_run(&call, plan, run));
 }
 
 /* With runs still queued the plan stays until the last of them, but its handle is gone. */
-static void kernel_plan_free(helio_plan *handle) {
+void strict_kernel_plan_free(helio_plan *handle) {
   strict_call call;
   strict_object *object = NULL;
   strict_enter(&call, "plan_free");
@@ -198,22 +185,3 @@ static void kernel_plan_free(helio_plan *handle) {
   }
   strict_leave(&call, HELIO_OK);
 }
-
-#define KERNEL(number, type_set)                                                                                       \
-  &(const helio_kernel) {                                                                                              \
-    .size = sizeof(helio_kernel), .operation = (number), .types = (type_set), .plan = kernel_plan, .run = kernel_run,  \
-    .plan_free = kernel_plan_free                                                                                      \
-  }
-
-static const helio_kernel *const kernels[] = {
-    KERNEL(HELIO_OP_CAST, EVERY_TYPE),    KERNEL(HELIO_OP_SLICE, EVERY_TYPE), KERNEL(HELIO_OP_CONCAT, EVERY_TYPE),
-    KERNEL(HELIO_OP_ADD, NUMBER_TYPES),   KERNEL(HELIO_OP_SUB, NUMBER_TYPES), KERNEL(HELIO_OP_MUL, NUMBER_TYPES),
-    KERNEL(HELIO_OP_ADD_N, NUMBER_TYPES), KERNEL(HELIO_OP_SUM, NUMBER_TYPES), KERNEL(HELIO_OP_MATMUL, NUMBER_TYPES),
-    KERNEL(HELIO_OP_RELU, NUMBER_TYPES),
-};
-
-const helio_kernel_table strict_kernel_table = {
-    .size = sizeof(helio_kernel_table),
-    .count = sizeof kernels / sizeof kernels[0],
-    .kernels = kernels,
-};

@@ -69,7 +69,7 @@ static helio_status read_plant(const helio_host *host, strict_call *call, strict
   return strict_fail(call, HELIO_INVALID_ARGUMENT, "HELIO_STRICT_PLANT=%.100s", text);
 }
 
-static helio_status read_refused(const helio_host *host, strict_call *call, uint32_t *refused) {
+static helio_status read_refused(const helio_host *host, strict_call *call, bool *refused) {
   const char *text = text_of(host, "HELIO_STRICT_REFUSE");
   while (*text != 0) {
     size_t length = strcspn(text, ",");
@@ -78,7 +78,7 @@ static helio_status read_refused(const helio_host *host, strict_call *call, uint
       return strict_fail(call, HELIO_INVALID_ARGUMENT, "HELIO_STRICT_REFUSE: there is no operation %.*s",
                          (int)(length < 100 ? length : 100), text);
     }
-    *refused |= 1u << operation;
+    refused[operation] = true;
     text += length;
     if (*text == ',') text++;
   }
@@ -125,7 +125,7 @@ helio_status strict_settings_read(const helio_host *host, strict_call *call, str
   if (status == HELIO_OK) status = read_integer(host, call, "HELIO_STRICT_MEMORY", INT64_MAX, &settings->memory);
   if (status == HELIO_OK) status = read_integer(host, call, "HELIO_STRICT_PEER", 1, &peer);
   if (status == HELIO_OK) status = read_plant(host, call, &settings->plant);
-  if (status == HELIO_OK) status = read_refused(host, call, &settings->refused);
+  if (status == HELIO_OK) status = read_refused(host, call, settings->refused);
   if (status == HELIO_OK) status = find_inner(host, call, settings->inner_path, sizeof settings->inner_path);
   settings->devices = (uint32_t)devices;
   settings->peer = peer != 0;

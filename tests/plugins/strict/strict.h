@@ -18,6 +18,8 @@ enum {
   STRICT_NEIGHBOUR = 64,    /* bytes looked at before and behind every argument of a kernel */
   STRICT_POISON = 0xFF,     /* NaN in all float types, -1 in integers */
   STRICT_QUEUE_BOUND = 128, /* commands a stream holds back before it must run one */
+  STRICT_MAX_SCALARS = 8,   /* of a run */
+  STRICT_OPERATIONS = 128,  /* more than there are */
 };
 
 typedef struct strict_device strict_device;
@@ -102,6 +104,8 @@ typedef struct strict_command {
   strict_point *point;
   void *event_handle; /* of a wait */
   strict_plan *plan;
+  helio_scalar scalars[STRICT_MAX_SCALARS]; /* of a run */
+  size_t scalar_count;
   size_t place_count, place_capacity;
   helio_place places[]; /* target, source; or arguments, workspace, status */
 } strict_command;
@@ -114,6 +118,14 @@ struct strict_stream {
   strict_failure failure;
   strict_stream *next; /* of all streams of the plugin */
 };
+
+/* An operation as plugin.h describes it. */
+typedef struct strict_operation {
+  const char *name; /* as HELIO_STRICT_REFUSE and messages have it */
+  const char *inputs, *outputs;
+  uint32_t types;
+  uint32_t scalars;
+} strict_operation;
 
 /* What a plan knows of an argument, of its workspace, or of its status word. */
 typedef struct strict_region {
@@ -134,6 +146,7 @@ struct strict_plan {
   strict_region *regions; /* arguments, workspace, status */
   helio_place *inner_places;
   unsigned char *neighbours; /* 2 × STRICT_NEIGHBOUR bytes for each region, saved before a kernel runs */
+  uint64_t *checksums;       /* of what each region held then */
 };
 
 struct strict_device {
@@ -171,7 +184,7 @@ typedef struct strict_settings {
   uint32_t devices;
   bool peer;
   strict_plant plant;
-  uint32_t refused; /* bit of each operation */
+  bool refused[STRICT_OPERATIONS]; /* by operation */
   char inner_path[4096];
 } strict_settings;
 
@@ -259,6 +272,7 @@ helio_status strict_fill(helio_backend_device *device, helio_stream *stream, hel
 helio_status strict_copy_peer(helio_backend_device *device, helio_stream *stream, helio_place target,
                               helio_backend_device *from, helio_place source, size_t bytes);
 void strict_execute_copy(strict_command *command, strict_failure *failure);
+uint64_t strict_checksum(const void *memory, size_t bytes);
 
 /* stream.c: streams and events */
 extern const helio_stream_table strict_stream_table;
@@ -276,16 +290,27 @@ helio_status strict_drain_stream(strict_call *call, strict_stream *stream);
 helio_status strict_drain_device(strict_call *call, strict_device *device);
 helio_status strict_drain_point(strict_call *call, strict_point *point);
 
-/* kernel.c: plans and runs; check.c: what is looked at around a kernel */
+/* operations.c: what is known of them */
 extern const helio_kernel_table strict_kernel_table;
+const strict_operation *strict_operation_of(uint32_t operation);
 const char *strict_operation_name(uint32_t operation);
 uint32_t strict_operation_by_name(const char *name, size_t length);
+char strict_operation_letter(const strict_operation *operation, uint32_t input_count, uint32_t index);
+bool strict_operation_takes(const strict_operation *operation, uint32_t input_count, uint32_t output_count);
+bool strict_operation_in_place(uint32_t operation);
+
+/* kernel.c: plans and runs; execute.c: running them; check.c: what is looked at around a kernel */
+helio_status strict_kernel_plan(helio_backend_device *device, const helio_call *planned, helio_plan_answer *answer);
+helio_status strict_kernel_run(helio_plan *plan, const helio_run *run);
+void strict_kernel_plan_free(helio_plan *plan);
 void strict_plan_discard(strict_plan *plan);
 void strict_execute_run(strict_stream *stream, strict_command *command, strict_failure *failure);
 helio_status strict_run_check(strict_call *call, const strict_plan *plan, const helio_place *places);
 helio_status strict_call_check(strict_call *call, const helio_call *planned);
 void strict_neighbours_save(strict_plan *plan, const strict_command *command);
 void strict_neighbours_compare(strict_plan *plan, const strict_command *command, strict_failure *failure);
+void strict_inputs_save(strict_plan *plan, const strict_command *command);
+void strict_inputs_compare(const strict_plan *plan, const strict_command *command, strict_failure *failure);
 
 /* inner.c */
 helio_status strict_inner_open(strict_call *call, const char *path);
