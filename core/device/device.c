@@ -88,7 +88,7 @@ static helio_status make_arena(hi_device *device, const hi_device_settings *sett
   if (!settings->growth && !source.exact) {
     helio_status status = reserve_of(device, settings, &source.reserve);
     if (status) return status;
-    source.limit = source.reserve;
+    if (source.reserve) source.limit = source.reserve; /* 0 would be no limit at all */
   }
   device->arena = hi_arena_new(&source);
   return device->arena ? HELIO_OK : HELIO_OUT_OF_MEMORY;
