@@ -119,11 +119,17 @@ static helio_status order_streams(hi_arena *arena, int earlier, int later) {
 
 /* ---- regions ---- */
 
+/* Memory taken from the device, as one block. NULL: there is none or, with the error set, the device failed. */
 static hi_block *region_add(hi_arena *arena, size_t bytes) {
   const hi_arena_source *s = &arena->source;
   hi_region *region = calloc(1, sizeof *region);
   hi_block *block = calloc(1, sizeof *block);
-  if (!region || !block || s->memory->allocate(s->device, bytes, &region->buffer)) {
+  helio_status status = HELIO_OUT_OF_MEMORY;
+  if (region && block) status = s->memory->allocate(s->device, bytes, &region->buffer);
+  if (status) {
+    if (status != HELIO_OUT_OF_MEMORY) {
+      hi_fail(status, "taking %zu bytes of memory on %s: %s", bytes, s->name, hi_reason(status));
+    }
     free(region);
     free(block);
     return NULL;

@@ -179,7 +179,10 @@ static inline int run_in_child(bool (*body)(void *argument), void *argument) {
   pid_t child = fork();
   if (child == 0) {
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    _exit(body(argument) ? 0 : 1);
+    bool right = body(argument);
+    helio_error_take(NULL);
+    helio_shutdown(); /* the thread sanitizer waits a second for threads that are left */
+    _exit(right ? 0 : 1);
   }
   if (child > 0) {
     while (waitpid(child, &result, 0) < 0 && errno == EINTR) {

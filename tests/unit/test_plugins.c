@@ -292,9 +292,11 @@ static void test_symlink_loops(void **state) {
   remove_folder(folder);
 }
 
-/* Root may read anything, so it becomes nobody first. */
+enum { CANNOT_TELL = 77 };
+
+/* Root may read anything, so it becomes nobody first, which not every container allows. */
 static bool search_the_unreadable(void *argument) {
-  if (geteuid() == 0) CHILD_CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+  if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(CANNOT_TELL);
   char **files;
   int count = 0;
   CHILD_CHECK((files = helio_plugin_files(&count)) != NULL);
@@ -315,6 +317,7 @@ static void test_unreadable_folders(void **state) {
   int result = run_in_child(search_the_unreadable, folder);
   assert_int_equal(chmod(folder, 0755), 0);
   remove_folder(folder);
+  if (WIFEXITED(result) && WEXITSTATUS(result) == CANNOT_TELL) SKIP("root cannot become another user here");
   assert_int_equal(result, 0);
 }
 
