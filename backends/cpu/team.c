@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The team. Each worker has a state word of its own, so that a worker which has no part in a piece of work is not woken
- * and never looks at the work's fields. The caller writes the work, sets the words of the workers it needs, does part 0
- * itself and waits for the rest. A word changes hands by acquire and release, which is all the order there is. */
+ * and never looks at the work's fields. The caller writes the work, sets the words of the workers it needs and does
+ * part 0 itself. Then it takes back the parts that no worker has begun, since a worker that slept may come late, and
+ * waits for the others. A word changes hands by acquire and release, which is all the order there is. */
 #define _GNU_SOURCE
 #include "team.h"
 
@@ -16,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* States of a worker. */
-enum { IDLE, ASLEEP, WORK, QUIT };
+/* States of a worker. WORK is offered by the caller; whoever changes it, to BUSY or back to IDLE, does the part. */
+enum { IDLE, ASLEEP, WORK, BUSY, QUIT };
 
 /* Set in `remaining` by a caller that went to sleep. */
 #define CALLER_SLEEPS 0x80000000u
@@ -76,14 +77,18 @@ static unsigned spin_while(atomic_uint *word, unsigned low, unsigned high, unsig
   return seen;
 }
 
-static unsigned wait_for_work(worker *self) {
-  unsigned state = spin_while(&self->state, IDLE, IDLE, self->team->spin_us);
-  if (state == IDLE && atomic_compare_exchange_strong(&self->state, &state, ASLEEP)) state = ASLEEP;
-  while (state == ASLEEP) {
-    sleep_while(&self->state, ASLEEP);
-    state = atomic_load_explicit(&self->state, memory_order_acquire);
+/* Waits until there is a part to do, which is then this worker's; false: the team ends. */
+static bool wait_for_work(worker *self) {
+  for (;;) {
+    unsigned state = spin_while(&self->state, IDLE, IDLE, self->team->spin_us);
+    if (state == IDLE && atomic_compare_exchange_strong(&self->state, &state, ASLEEP)) state = ASLEEP;
+    while (state == ASLEEP) {
+      sleep_while(&self->state, ASLEEP);
+      state = atomic_load_explicit(&self->state, memory_order_acquire);
+    }
+    if (state == QUIT) return false;
+    if (state == WORK && atomic_compare_exchange_strong(&self->state, &state, BUSY)) return true;
   }
-  return state;
 }
 
 static void finish_part(cpu_team *team, worker *self) {
@@ -96,7 +101,7 @@ static void finish_part(cpu_team *team, worker *self) {
 static void *worker_main(void *argument) {
   worker *self = argument;
   cpu_team *team = self->team;
-  while (wait_for_work(self) == WORK) {
+  while (wait_for_work(self)) {
     team->function(team->argument, self->part, team->parts);
     finish_part(team, self);
   }
@@ -105,6 +110,16 @@ static void *worker_main(void *argument) {
 
 static void set_state(worker *target, unsigned state) {
   if (atomic_exchange_explicit(&target->state, state, memory_order_acq_rel) == ASLEEP) wake_one(&target->state);
+}
+
+/* Does the parts that no worker has begun. */
+static void take_back(cpu_team *team, unsigned parts) {
+  for (unsigned i = 0; i + 1 < parts; i++) {
+    unsigned state = WORK;
+    if (!atomic_compare_exchange_strong(&team->worker[i].state, &state, IDLE)) continue;
+    team->function(team->argument, i + 1, parts);
+    atomic_fetch_sub_explicit(&team->remaining, 1, memory_order_acq_rel);
+  }
 }
 
 static void wait_for_workers(cpu_team *team) {
@@ -128,6 +143,7 @@ void cpu_team_run(cpu_team *team, unsigned parts, cpu_team_function *function, v
   atomic_store_explicit(&team->remaining, parts - 1, memory_order_relaxed);
   for (unsigned i = 0; i + 1 < parts; i++) set_state(&team->worker[i], WORK);
   function(argument, 0, parts);
+  take_back(team, parts);
   wait_for_workers(team);
   pthread_mutex_unlock(&team->turn);
 }

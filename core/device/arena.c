@@ -10,7 +10,7 @@
 #include "runtime/error.h"
 #include "runtime/log.h"
 
-enum { BIN_COUNT = 48, BIN_SEARCH = 64 };
+enum { BIN_COUNT = 48, BIN_SEARCH = 64, MOST_SPARE = 1024 };
 static const size_t first_region = (size_t)2 << 20;
 static const size_t largest_step = (size_t)256 << 20;     /* growth doubles what is reserved up to this */
 static const size_t largest_quarantine = (size_t)1 << 30; /* debug mode holds no more than this */
@@ -30,6 +30,8 @@ struct hi_arena {
   hi_block *bins[BIN_COUNT]; /* free blocks of 2^i … 2^(i+1)−1 units of alignment */
   uint64_t filled;           /* bit i: bin i is not empty */
   hi_block *live;
+  hi_block *spare; /* descriptions without memory: cutting and joining are too frequent for malloc */
+  int spare_count;
   hi_region *quarantine; /* debug mode: freed regions, poisoned */
   size_t quarantined;    /* bytes of them */
   helio_event *events[HI_STREAM_COUNT];
@@ -92,6 +94,25 @@ static void bin_remove(hi_arena *arena, hi_block *block) {
   block->free = false;
 }
 
+static hi_block *description_new(hi_arena *arena) {
+  hi_block *block = arena->spare;
+  if (!block) return calloc(1, sizeof *block);
+  arena->spare = block->next;
+  arena->spare_count--;
+  return block;
+}
+
+static void description_free(hi_arena *arena, hi_block *block) {
+  if (!block) return;
+  if (arena->spare_count == MOST_SPARE) {
+    free(block);
+    return;
+  }
+  block->next = arena->spare;
+  arena->spare = block;
+  arena->spare_count++;
+}
+
 /* ---- poison for the address sanitizer ---- */
 
 static void close_to_host(const hi_block *block) {
@@ -119,13 +140,19 @@ static helio_status order_streams(hi_arena *arena, int earlier, int later) {
 
 /* ---- regions ---- */
 
+/* Memory taken from the device, as one block. NULL: there is none or, with the error set, the device failed. */
 static hi_block *region_add(hi_arena *arena, size_t bytes) {
   const hi_arena_source *s = &arena->source;
   hi_region *region = calloc(1, sizeof *region);
-  hi_block *block = calloc(1, sizeof *block);
-  if (!region || !block || s->memory->allocate(s->device, bytes, &region->buffer)) {
+  hi_block *block = description_new(arena);
+  helio_status status = HELIO_OUT_OF_MEMORY;
+  if (region && block) status = s->memory->allocate(s->device, bytes, &region->buffer);
+  if (status) {
+    if (status != HELIO_OUT_OF_MEMORY) {
+      hi_fail(status, "taking %zu bytes of memory on %s: %s", bytes, s->name, hi_reason(status));
+    }
     free(region);
-    free(block);
+    description_free(arena, block);
     return NULL;
   }
   region->bytes = bytes;
@@ -178,7 +205,7 @@ static void absorb(hi_arena *arena, hi_block *block, hi_block *behind) {
   block->bytes += behind->bytes;
   block->behind = behind->behind;
   if (block->behind) block->behind->before = block;
-  free(behind);
+  description_free(arena, behind);
 }
 
 static bool joinable(const hi_block *a, const hi_block *b) {
@@ -204,7 +231,7 @@ static void give_back(hi_arena *arena, hi_block *block) {
 /* Cuts off what is not needed. If there is no memory for the description of the rest, the block stays large. */
 static void cut(hi_arena *arena, hi_block *block, size_t bytes) {
   if (block->bytes - bytes < arena->source.alignment) return;
-  hi_block *rest = calloc(1, sizeof *rest);
+  hi_block *rest = description_new(arena);
   if (!rest) return;
   *rest = (hi_block){.arena = arena,
                      .place = {block->place.buffer, block->place.offset + bytes},
@@ -364,7 +391,7 @@ static void quarantine(hi_arena *arena, hi_block *block) {
   arena->quarantine = region;
   arena->quarantined += region->bytes;
   if (region->address) hi_poison(region->address, region->bytes);
-  free(block);
+  description_free(arena, block);
   if (arena->quarantined > largest_quarantine) drain_quarantine(arena);
 }
 
@@ -448,6 +475,11 @@ void hi_arena_destroy(hi_arena *arena) {
     if (status) hi_log(HELIO_LOG_ERROR, "memory of %s was damaged: %s", arena->source.name, hi_reason(status));
   }
   orphan(arena);
+  while (arena->spare) {
+    hi_block *block = arena->spare;
+    arena->spare = block->next;
+    free(block);
+  }
   pthread_mutex_destroy(&arena->lock);
   free(arena);
 }

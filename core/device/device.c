@@ -33,12 +33,17 @@ helio_status hi_device_failed(const hi_device *device, helio_status status, cons
   return hi_fail(status, "%s on %s: %s", what, device->name, hi_reason(status));
 }
 
+void hi_device_rest(hi_device *device) {
+  if (!device->member.device) return;
+  hi_reason_clear();
+  helio_status status = device->member.devices->synchronize(device->member.device);
+  if (status) hi_log(HELIO_LOG_ERROR, "%s failed at its end: %s", device->name, hi_reason(status));
+}
+
 static void close_device(hi_device *device) {
   helio_backend_device *handle = device->member.device;
   if (!handle) return;
-  hi_reason_clear();
-  helio_status status = device->member.devices->synchronize(handle);
-  if (status) hi_log(HELIO_LOG_ERROR, "%s failed at its end: %s", device->name, hi_reason(status));
+  hi_device_rest(device);
   if (device->plans) device->plans_free(device->plans);
   device->plans = NULL;
   hi_copy_finish(device);
@@ -88,7 +93,7 @@ static helio_status make_arena(hi_device *device, const hi_device_settings *sett
   if (!settings->growth && !source.exact) {
     helio_status status = reserve_of(device, settings, &source.reserve);
     if (status) return status;
-    source.limit = source.reserve;
+    if (source.reserve) source.limit = source.reserve; /* 0 would be no limit at all */
   }
   device->arena = hi_arena_new(&source);
   return device->arena ? HELIO_OK : HELIO_OUT_OF_MEMORY;

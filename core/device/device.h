@@ -36,6 +36,7 @@ typedef struct hi_device {
   bool synchronous, host_memory;
   atomic_bool open;
   bool retired;         /* the settings were changed before it was used; under topology.c's lock */
+  bool used;            /* open or being opened: its settings stay; under topology.c's lock */
   pthread_mutex_t lock; /* of opening and of making streams */
   helio_stream *streams[HI_STREAM_COUNT];
   hi_arena *arena;
@@ -48,6 +49,9 @@ typedef struct hi_device {
 
 hi_device *hi_device_new(hi_physical *physical, int logical_index);
 void hi_device_free(hi_device *device);
+
+/* Waits for all work of a device that may be open. A failure can only be logged now. */
+void hi_device_rest(hi_device *device);
 
 /* The first use: opens the device if that was not done. */
 helio_status hi_device_use(hi_device *device);

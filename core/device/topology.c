@@ -255,13 +255,11 @@ static uint64_t limit_of(const hi_physical *physical, int logical_index) {
   return limit;
 }
 
-static hi_device *still_open(const hi_physical *physical, int logical_index) {
+static hi_device *in_use(const hi_physical *physical, int logical_index) {
   snapshot *s = atomic_load(&current);
   for (int i = 0; s && i < s->count; i++) {
     hi_device *device = s->devices[i];
-    if (device->physical == physical && device->logical_index == logical_index && atomic_load(&device->open)) {
-      return device;
-    }
+    if (device->physical == physical && device->logical_index == logical_index && device->used) return device;
   }
   return NULL;
 }
@@ -274,7 +272,7 @@ static void snapshot_free(snapshot *s) {
 
 /* Adds the next logical device to a snapshot, numbered by those before it. */
 static bool snapshot_add(snapshot *s, hi_physical *physical, int logical_index) {
-  hi_device *device = still_open(physical, logical_index);
+  hi_device *device = in_use(physical, logical_index);
   if (!device) {
     device = hi_device_new(physical, logical_index);
     if (!device) return false;
@@ -296,7 +294,7 @@ static bool snapshot_add(snapshot *s, hi_physical *physical, int logical_index) 
 /* Frees the devices of a snapshot that was not published, but for those that the published one has too. */
 static void discard(snapshot *s) {
   for (int i = 0; i < s->count; i++) {
-    if (!atomic_load(&s->devices[i]->open)) hi_device_free(s->devices[i]);
+    if (!s->devices[i]->used) hi_device_free(s->devices[i]);
   }
   snapshot_free(s);
 }
@@ -319,7 +317,7 @@ helio_status hi_topology_rebuild(void) {
   }
   snapshot *old = atomic_load(&current);
   for (int i = 0; old && i < old->count; i++) {
-    if (!atomic_load(&old->devices[i]->open)) old->devices[i]->retired = true;
+    if (!old->devices[i]->used) old->devices[i]->retired = true;
   }
   s->older = old;
   atomic_store_explicit(&current, s, memory_order_release);
@@ -355,6 +353,7 @@ helio_status hi_topology_first_use(hi_device *device, hi_device_settings *settin
                                                             : 1,
                                      .spin_us = crowded ? 0 : (uint32_t)hi_environment_number(HI_SPIN_US)};
     physical->opened++;
+    device->used = true;
   }
   pthread_mutex_unlock(&lock);
   return status;
@@ -363,6 +362,7 @@ helio_status hi_topology_first_use(hi_device *device, hi_device_settings *settin
 void hi_topology_no_use(hi_device *device) {
   pthread_mutex_lock(&lock);
   device->physical->opened--;
+  device->used = false;
   pthread_mutex_unlock(&lock);
 }
 
@@ -435,8 +435,11 @@ helio_status hi_topology_start(void) {
   return status;
 }
 
-/* A device may stand in several snapshots: it is freed with the newest it stands in. */
+/* A device may stand in several snapshots: it is freed with the newest it stands in. All that are open stand in the
+ * current one and come to rest before the first is closed, because their streams may wait for each other's events. */
 static void free_devices(void) {
+  snapshot *newest = atomic_load(&current);
+  for (int i = 0; newest && i < newest->count; i++) hi_device_rest(newest->devices[i]);
   for (snapshot *s = atomic_load(&current); s; s = s->older) {
     for (int i = 0; i < s->count; i++) {
       hi_device *device = s->devices[i];

@@ -106,11 +106,13 @@ static void plan_free(hi_plan *plan) {
   free(plan);
 }
 
-/* Makes room for one more: the quarter that was used longest ago goes, so that waiting for the device is rare. */
-static void evict(plan_cache *cache) {
+/* Makes room for one more: the quarter that was used longest ago goes, so that waiting for the device is rare. Waiting
+ * comes after the plans were taken out, where no call finds them any more: before it, one that is under way could hand
+ * its run over and be done between the waiting and the freeing. */
+static helio_status evict(plan_cache *cache) {
   hi_device *device = cache->device;
-  if (!device->synchronous) device->member.devices->synchronize(device->member.device);
-  hi_plan *plan = cache->oldest;
+  helio_status status = HELIO_OK;
+  hi_plan *leaving = NULL, *plan = cache->oldest;
   for (int left = HI_MOST_PLANS / 4; plan && left > 0; left--) {
     hi_plan *newer = plan->newer;
     if (atomic_load(&plan->users) == 0) {
@@ -118,11 +120,23 @@ static void evict(plan_cache *cache) {
       while (*link != plan) link = &(*link)->next;
       *link = plan->next;
       unlink_order(cache, plan);
-      plan_free(plan);
+      plan->next = leaving;
+      leaving = plan;
       cache->count--;
     }
     plan = newer;
   }
+  if (leaving && !device->synchronous) {
+    hi_reason_clear();
+    status = device->member.devices->synchronize(device->member.device);
+    if (status) hi_device_failed(device, status, "waiting");
+  }
+  while (leaving) {
+    plan = leaving;
+    leaving = plan->next;
+    plan_free(plan);
+  }
+  return status;
 }
 
 static void cache_free(void *object) {
@@ -234,7 +248,7 @@ static hi_plan *find_or_make(plan_cache *cache, const hi_call *call, const key *
     if (plan == cache->newest) return plan;
     unlink_order(cache, plan);
   } else {
-    if (cache->count == HI_MOST_PLANS) evict(cache);
+    if (cache->count >= HI_MOST_PLANS && evict(cache)) return NULL;
     plan = plan_new(cache->device, call, k, hash);
     if (!plan) return NULL;
     plan->next = cache->buckets[hash % BUCKETS];

@@ -175,8 +175,16 @@ static bool is_backend_in_use(const hi_plugin *plugin) {
   return false;
 }
 
+static void start_or_warn(hi_plugin *plugin) {
+  if (start(plugin)) return;
+  hi_log(HELIO_LOG_WARNING, "plugin %s (%s) is not used, init failed: %s", plugin->report.name, plugin->report.path,
+         plugin->report.reason);
+}
+
 static void take(hi_plugin *plugin) {
-  if (!is_backend_in_use(plugin) && start(plugin)) backends[backend_count++] = plugin;
+  if (is_backend_in_use(plugin)) return;
+  start_or_warn(plugin);
+  if (plugin->started) backends[backend_count++] = plugin;
 }
 
 static void list_usable(char *text, size_t size) {
@@ -250,13 +258,9 @@ static helio_status choose(void) {
     } else if (report->is_backend) {
       take(plugin);
     } else {
-      start(plugin);
+      start_or_warn(plugin);
     }
     if (plugin->started && plugin->is_host) have_host = true;
-    if (report->status == HELIO_PLUGIN_INIT_FAILED) {
-      hi_log(HELIO_LOG_WARNING, "plugin %s (%s) is not used, init failed: %s", report->name, report->path,
-             report->reason);
-    }
   }
   return have_host ? HELIO_OK : HELIO_NO_DEVICE;
 }

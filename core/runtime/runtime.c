@@ -26,9 +26,12 @@ static atomic_uint generation;
 
 static const hi_host_services services = {.copy = hi_host_copy, .accumulate = hi_host_accumulate};
 
-/* Threads, streams and locks do not survive a fork: the child of a running library can only be told so. */
+/* Threads, streams and locks do not survive a fork: the child of a library that was running, or on its way there, can
+ * only be told so. */
 static void after_fork(void) {
-  if (atomic_load(&current) == RUNNING) atomic_store(&current, FORKED);
+  bool idle = pthread_mutex_trylock(&lock) == 0;
+  if (idle) pthread_mutex_unlock(&lock);
+  if (!idle || atomic_load(&current) == RUNNING) atomic_store(&current, FORKED);
 }
 
 static void watch_forks(void) {
@@ -106,7 +109,7 @@ helio_status helio_shutdown(void) {
     atomic_store(&current, STOPPED);
   }
   pthread_mutex_unlock(&lock);
-  return HELIO_OK;
+  return helio_error_pending(); /* damage that was noticed only now */
 }
 
 char **helio_plugin_files(int *count) {

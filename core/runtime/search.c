@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where plugins are looked for: the folders of HELIO_PLUGIN_PATH, then the installed folder or, when the library runs
  * from its build tree, the folders of that tree. Never the working directory. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
@@ -52,9 +53,17 @@ static void append_folder(list *found, const char *folder) {
   append_matches(found, pattern);
 }
 
+/* glob() finds nothing in a folder that cannot be read, and does not say so. */
+static bool readable(const char *place, const struct stat *about) {
+  if (!S_ISDIR(about->st_mode)) return true; /* dlopen() will tell */
+  DIR *folder = opendir(place);
+  if (folder) closedir(folder);
+  return folder;
+}
+
 static void append_place(list *found, const char *place) {
   struct stat about;
-  if (stat(place, &about) != 0) {
+  if (stat(place, &about) != 0 || !readable(place, &about)) {
     hi_log(HELIO_LOG_WARNING, "HELIO_PLUGIN_PATH names %s, which cannot be looked at: %s", place, strerror(errno));
   } else if (S_ISDIR(about.st_mode)) {
     if (about.st_mode & S_IWOTH && !(about.st_mode & S_ISVTX)) {
@@ -101,7 +110,9 @@ char **hi_plugin_search(const char *plugin_path, int *count) {
   while (*plugin_path) {
     char place[1024];
     size_t span = strcspn(plugin_path, ":");
-    if (span > 0 && span < sizeof place) {
+    if (span >= sizeof place) {
+      hi_log(HELIO_LOG_WARNING, "HELIO_PLUGIN_PATH names %.100s…, which is too long", plugin_path);
+    } else if (span > 0) {
       memcpy(place, plugin_path, span);
       place[span] = 0;
       append_place(&found, place);

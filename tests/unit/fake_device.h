@@ -8,6 +8,10 @@
 
 #include "device/arena.h"
 #include "runtime/error.h"
+#include "support.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define GIB ((uint64_t)1 << 30)
 
 typedef enum call_kind { ALLOCATE = 1, FREE, FILL, SYNCHRONIZE, CREATE, DESTROY, RECORD, WAIT } call_kind;
 
@@ -149,5 +153,54 @@ static hi_arena_source usual(void) {
                            .stream = {&streams[0], &streams[1], &streams[2]},
                            .alignment = 64};
 }
+
+/* ---- arenas on it ---- */
+
+static inline hi_arena *make(hi_arena_source source) {
+  hi_arena *arena = hi_arena_new(&source);
+  assert_non_null(arena);
+  return arena;
+}
+
+static inline int prepare(void **state) {
+  (void)state;
+  helio_error_take(NULL);
+  memset(&fake, 0, sizeof fake);
+  fake.capacity = fake.largest_allowed = UINT64_C(1) << 50;
+  capture_log();
+  return 0;
+}
+
+/* Everything was given back to the device. */
+static inline int conclude(void **state) {
+  (void)state;
+  helio_error_take(NULL);
+  helio_set_log_sink(NULL, NULL);
+  if (fake.used || fake.buffers || fake.live_events) {
+    print_error("left behind: %llu bytes, %d events\n", (unsigned long long)fake.used, fake.live_events);
+    return -1;
+  }
+  return 0;
+}
+
+static inline int calls_of(call_kind wanted) {
+  int count = 0;
+  for (int i = 0; i < fake.count; i++) count += fake.calls[i].kind == wanted;
+  return count;
+}
+
+static inline hi_block *get(hi_arena *arena, size_t bytes, int stream) {
+  hi_block *block = hi_arena_allocate(arena, bytes, stream, "test");
+  assert_made(block);
+  return block;
+}
+
+static inline helio_memory info_of(hi_arena *arena) {
+  helio_memory info;
+  hi_arena_info(arena, &info);
+  return info;
+}
+
+#define ARENA_TEST(function) cmocka_unit_test_setup_teardown(function, prepare, conclude)
 
 #endif

@@ -14,8 +14,12 @@ static float *address_of(const helio_tensor *tensor) {
   return (float *)(void *)(memory + tensor->block->place.offset + tensor->offset);
 }
 
+static helio_status end_of_cpu(void) {
+  return helio_synchronize("cpu:0");
+}
+
 /* What the library says once the tensor is gone; the sanitizer ends the child at the write itself. */
-static int write_in_child(int index) {
+static int write_in_child(int index, helio_status (*end)(void)) {
   HELIO_POOL {
     HELIO_DEVICE("cpu:0") {
       helio_tensor *x = helio_fill(HELIO_SHAPE(ELEMENTS), 1);
@@ -23,13 +27,13 @@ static int write_in_child(int index) {
       *(volatile float *)(address_of(x) + index) = 2;
     }
   }
-  helio_status status = helio_synchronize("cpu:0");
+  helio_status status = end();
   fprintf(stderr, "%s\n", helio_error_message());
   return status == HELIO_DEVICE_FAILURE ? NOTICED : status == HELIO_OK ? CLEAN : 1;
 }
 
 /* The child's exit status; `text` is what it wrote to standard error. The library is not running in the parent. */
-static int run_child(int index, char *text, size_t size) {
+static int run_child(int index, helio_status (*end)(void), char *text, size_t size) {
   int pipes[2], result = 0;
   size_t length = 0;
   ssize_t some;
@@ -42,7 +46,7 @@ static int run_child(int index, char *text, size_t size) {
     dup2(pipes[1], STDERR_FILENO);
     close(pipes[0]);
     close(pipes[1]);
-    _exit(write_in_child(index));
+    _exit(write_in_child(index, end));
   }
   close(pipes[1]);
   while (length < size - 1 && (some = read(pipes[0], text + length, size - 1 - length)) > 0) length += (size_t)some;
@@ -55,21 +59,31 @@ static int run_child(int index, char *text, size_t size) {
   return WIFEXITED(result) ? WEXITSTATUS(result) : -1;
 }
 
-static void test_write_past_the_end(void **state) {
+static void expect_noticed(helio_status (*end)(void)) {
   char text[4000];
-  (void)state;
   setenv("HELIO_ARENA_DEBUG", "1", 1);
-  int status = run_child(ELEMENTS, text, sizeof text);
+  int status = run_child(ELEMENTS, end, text, sizeof text);
   bool by_sanitizer = strstr(text, "AddressSanitizer") != NULL;
   bool by_library = status == NOTICED && strstr(text, "past its end") && strstr(text, "device:CPU:0");
   if (!by_sanitizer && !by_library) fail_msg("status %d: %s", status, text);
+}
+
+static void test_write_past_the_end(void **state) {
+  (void)state;
+  expect_noticed(end_of_cpu);
+}
+
+/* A program that never waits hears of it at the latest when it ends. */
+static void test_write_past_the_end_at_shutdown(void **state) {
+  (void)state;
+  expect_noticed(helio_shutdown);
 }
 
 static void test_write_at_the_end(void **state) {
   char text[4000];
   (void)state;
   setenv("HELIO_ARENA_DEBUG", "1", 1);
-  int status = run_child(ELEMENTS - 1, text, sizeof text);
+  int status = run_child(ELEMENTS - 1, end_of_cpu, text, sizeof text);
   if (status != CLEAN) fail_msg("status %d: %s", status, text);
 }
 
@@ -195,17 +209,49 @@ static void test_late_error(void **state) {
   expect_clean_state();
 }
 
+/* Waiting for the device while plans make room must not lose what it is told. */
+static void test_late_error_and_many_plans(void **state) {
+  (void)state;
+  setenv("HELIO_STRICT_PLANT", "late-error", 1);
+  for (int64_t i = 1; i <= 3000 && !helio_error_pending(); i++) {
+    HELIO_POOL helio_relu(helio_fill(HELIO_SHAPE(i), 1));
+  }
+  helio_synchronize(NULL);
+  expect_error(HELIO_DEVICE_FAILURE, "planted");
+  expect_clean_state();
+}
+
+/* Nor while freed memory is really freed. */
+static void test_late_error_in_debug_mode(void **state) {
+  static const char *const limits[] = {"64K", "1G"};
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    setenv("HELIO_ARENA_DEBUG", "1", 1);
+    setenv("HELIO_MEMORY_LIMIT", limits[i], 1);
+    setenv("HELIO_STRICT_PLANT", "late-error", 1);
+    for (int k = 0; k < 100 && !helio_error_pending(); k++) {
+      HELIO_POOL helio_relu(helio_fill(HELIO_SHAPE(1000), 1));
+    }
+    helio_synchronize(NULL);
+    expect_error(HELIO_DEVICE_FAILURE, "planted");
+    expect_clean_state();
+    assert_ok(helio_shutdown());
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_write_past_the_end),
-      TEST(test_write_at_the_end),
-      TEST(test_debug_mode_computes_the_same),
-      TEST(test_debug_mode_within_a_limit),
+      TEST(test_write_past_the_end),           TEST(test_write_past_the_end_at_shutdown), TEST(test_write_at_the_end),
+      TEST(test_debug_mode_computes_the_same), TEST(test_debug_mode_within_a_limit),
   };
   const struct CMUnitTest strict_tests[] = {
-      TEST(test_planted_overrun), TEST(test_planted_overrun_in_an_arena),
-      TEST(test_bad_data),        TEST(test_every_read_tells_of_bad_data),
+      TEST(test_planted_overrun),
+      TEST(test_planted_overrun_in_an_arena),
+      TEST(test_bad_data),
+      TEST(test_every_read_tells_of_bad_data),
       TEST(test_late_error),
+      TEST(test_late_error_and_many_plans),
+      TEST(test_late_error_in_debug_mode),
   };
   remember_environment();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

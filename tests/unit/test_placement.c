@@ -98,6 +98,21 @@ static void test_ways_out_of_a_scope(void **state) {
   }
 }
 
+static int enter_deeper(int depth) {
+  int deepest = depth;
+  HELIO_DEVICE("cpu:0") {
+    if (!helio_error_pending() && depth < 1000) deepest = enter_deeper(depth + 1);
+  }
+  return deepest;
+}
+
+static void test_too_many_scopes(void **state) {
+  (void)state;
+  assert_int_equal(enter_deeper(0), 64);
+  expect_error(HELIO_WRONG_STATE, "64 device scopes");
+  HELIO_POOL expect_on(ones(1, 1), full_name(device_name()));
+}
+
 /* ---- names that are no device ---- */
 
 static void test_unknown_device(void **state) {
@@ -365,28 +380,40 @@ static void test_chain_across_devices(void **state) {
   }
 }
 
+/* The strict device writes an error line when it is closed with something left over. */
+static int end_cleanly(void **state) {
+  helio_error_take(NULL);
+  helio_status status = helio_shutdown();
+  int errors = lines_with("ERROR:helio:", "");
+  if (errors) print_seen();
+  return tear_down(state) || errors || status ? -1 : 0;
+}
+
+#define CLEAN_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, end_cleanly)
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_unscoped_is_preferred),
-      TEST(test_nested_scopes),
-      TEST(test_all_ways_to_write_a_name),
-      TEST(test_ways_out_of_a_scope),
-      TEST(test_unknown_device),
-      TEST(test_unknown_device_message),
-      TEST(test_soft_placement_cures_it),
-      TEST(test_soft_placement_by_environment),
-      TEST(test_wrong_names),
-      TEST(test_placement_lines),
-      TEST(test_labels),
-      TEST(test_failures_print_no_line),
-      TEST(test_inputs_are_copied_and_counted),
+      CLEAN_TEST(test_unscoped_is_preferred),
+      CLEAN_TEST(test_nested_scopes),
+      CLEAN_TEST(test_all_ways_to_write_a_name),
+      CLEAN_TEST(test_ways_out_of_a_scope),
+      CLEAN_TEST(test_too_many_scopes),
+      CLEAN_TEST(test_unknown_device),
+      CLEAN_TEST(test_unknown_device_message),
+      CLEAN_TEST(test_soft_placement_cures_it),
+      CLEAN_TEST(test_soft_placement_by_environment),
+      CLEAN_TEST(test_wrong_names),
+      CLEAN_TEST(test_placement_lines),
+      CLEAN_TEST(test_labels),
+      CLEAN_TEST(test_failures_print_no_line),
+      CLEAN_TEST(test_inputs_are_copied_and_counted),
   };
   const struct CMUnitTest strict_tests[] = {
-      TEST(test_fallback),
-      TEST(test_fallback_in_a_scope),
-      TEST(test_strict_placement),
-      TEST(test_fallback_is_logged_where_it_runs),
-      TEST(test_chain_across_devices),
+      CLEAN_TEST(test_fallback),
+      CLEAN_TEST(test_fallback_in_a_scope),
+      CLEAN_TEST(test_strict_placement),
+      CLEAN_TEST(test_fallback_is_logged_where_it_runs),
+      CLEAN_TEST(test_chain_across_devices),
   };
   remember_environment();
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

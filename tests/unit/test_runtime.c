@@ -45,7 +45,7 @@ static void test_fifty_times(void **state) {
   int files = 0, threads = 0, mappings = 0;
   long resident = 0;
   (void)state;
-  for (int i = 0; i < 55; i++) {
+  for (int i = 0; i < (SANITIZED ? 20 : 55); i++) {
     assert_ok(helio_init());
     assert_true(work());
     assert_ok(helio_shutdown());
@@ -94,7 +94,7 @@ static void test_from_several_threads_at_once(void **state) {
   racer racers[RACERS];
   pthread_barrier_t gate;
   (void)state;
-  for (int round = 0; round < 15; round++) {
+  for (int round = 0; round < (SANITIZED ? 5 : 15); round++) {
     pthread_barrier_init(&gate, NULL, RACERS);
     for (int i = 0; i < RACERS; i++) {
       racers[i] = (racer){&gate, i, false};
@@ -121,7 +121,7 @@ static void test_ended_by_two_threads_at_once(void **state) {
   racer racers[2];
   pthread_barrier_t gate;
   (void)state;
-  for (int round = 0; round < 10; round++) {
+  for (int round = 0; round < (SANITIZED ? 3 : 10); round++) {
     assert_true(work());
     pthread_barrier_init(&gate, NULL, 2);
     for (int i = 0; i < 2; i++) {

@@ -114,6 +114,8 @@ static void test_read_errors(void **state) {
     expect_error(HELIO_INVALID_ARGUMENT, "12");
     assert_int_equal(helio_tensor_read(NULL, back, 0), HELIO_INVALID_ARGUMENT);
     expect_error(HELIO_INVALID_ARGUMENT, "NULL");
+    assert_null(helio_tensor_text(NULL));
+    expect_error(HELIO_INVALID_ARGUMENT, "NULL");
     assert_null(helio_constant(NULL, HELIO_SHAPE(3)));
     expect_error(HELIO_INVALID_ARGUMENT, "data is NULL");
   }
@@ -192,8 +194,6 @@ static void test_text(void **state) {
       free(text);
     }
   }
-  assert_null(helio_tensor_text(NULL));
-  expect_error(HELIO_INVALID_ARGUMENT, "NULL");
 }
 
 /* ---- life ---- */

@@ -127,6 +127,30 @@ static void test_logical_devices_of_one_physical(void **state) {
   run_workers(workers, 2, multiply);
 }
 
+/* Plans are dropped for new ones while other threads use theirs. */
+static void *use_many_shapes(void *argument) {
+  worker *w = argument;
+  w->good = true;
+  for (int64_t i = 0; i < w->rounds && w->good; i++) {
+    HELIO_POOL {
+      int64_t rows = w->number % 2 ? i % 60 + 1 : 7 + w->number, columns = w->number % 2 ? i / 60 + 1 : 11;
+      helio_tensor *x = helio_relu(helio_fill(HELIO_SHAPE(rows, columns), 2));
+      if (i % 11 == 0 && helio_item(helio_sum(x)) != 2.0 * (double)(rows * columns))
+        w->good = note(w, "a sum is wrong");
+    }
+  }
+  return NULL;
+}
+
+static void test_more_shapes_than_plans(void **state) {
+  worker workers[4];
+  (void)state;
+  for (int i = 0; i < 4; i++) workers[i] = (worker){.rounds = 3000};
+  run_workers(workers, 4, use_many_shapes);
+  assert_ok(helio_synchronize(NULL));
+  assert_not_logged("ERROR:helio:");
+}
+
 /* ---- copies in both directions at once ---- */
 
 static void *copy_back_and_forth(void *argument) {
@@ -346,21 +370,33 @@ static void test_devices_share_the_threads(void **state) {
   assert_int_equal(threads_with(4), 0);
 }
 
+/* The strict device writes an error line when it is closed with something left over. */
+static int end_cleanly(void **state) {
+  helio_error_take(NULL);
+  helio_status status = helio_shutdown();
+  int errors = lines_with("ERROR:helio:", "");
+  if (errors) print_seen();
+  return tear_down(state) || errors || status ? -1 : 0;
+}
+
+#define CLEAN_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, end_cleanly)
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_two_threads_on_two_devices),
-      TEST(test_four_threads_on_one_device),
-      TEST(test_many_threads_on_many_devices),
-      TEST(test_logical_devices_of_one_physical),
-      TEST(test_copies_cross),
-      TEST(test_start_at_once),
-      TEST(test_end_at_once),
-      TEST(test_pools_are_per_thread),
-      TEST(test_values_end_with_their_thread),
-      TEST(test_threads_that_outlive_the_library),
-      TEST(test_errors_and_scopes_are_per_thread),
-      TEST(test_one_value_in_many_threads),
-      TEST(test_devices_share_the_threads),
+      CLEAN_TEST(test_two_threads_on_two_devices),
+      CLEAN_TEST(test_four_threads_on_one_device),
+      CLEAN_TEST(test_many_threads_on_many_devices),
+      CLEAN_TEST(test_logical_devices_of_one_physical),
+      CLEAN_TEST(test_more_shapes_than_plans),
+      CLEAN_TEST(test_copies_cross),
+      CLEAN_TEST(test_start_at_once),
+      CLEAN_TEST(test_end_at_once),
+      CLEAN_TEST(test_pools_are_per_thread),
+      CLEAN_TEST(test_values_end_with_their_thread),
+      CLEAN_TEST(test_threads_that_outlive_the_library),
+      CLEAN_TEST(test_errors_and_scopes_are_per_thread),
+      CLEAN_TEST(test_one_value_in_many_threads),
+      CLEAN_TEST(test_devices_share_the_threads),
   };
   remember_environment();
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -283,9 +283,10 @@ typedef struct helio_stream_table {
  *
  * `core` in the last column: carried out by the core with the device vtable and other rows, no kernel is needed. */
 #define HELIO_OPERATION_LIST(X)                                                                                        \
-  X(FILL, 1)                /* core */                                                                                 \
-  X(COPY, 2)                /* core */                                                                                 \
-  X(CAST, 3)                /* T→any: to an integer towards zero, to the nearest end of the range, NaN to 0 */       \
+  X(FILL, 1) /* core */                                                                                                \
+  X(COPY, 2) /* core */                                                                                                \
+  X(CAST, 3) /* T→any: from a float to an integer towards zero, to the nearest end of the range, NaN to 0; between   \
+                integers it wraps */                                                                                   \
   X(RESHAPE, 4)             /* core */                                                                                 \
   X(EXPAND_DIMS, 5)         /* core */                                                                                 \
   X(SQUEEZE, 6)             /* core */                                                                                 \
