@@ -208,16 +208,28 @@ static inline vector_f32 normal_tail_f32(vector_f32 x, vector_f32 *fraction, vec
   *fraction = exp_reduced_f32(-0.5f * upper * upper, -0.5f * rest, &n);
   *scale = power_of_two_f32(whole_f32(at_least_f32(n, -127.0f))); /* and 0 for -127 */
   vector_f32 s = (magnitude - 4.0f) / (magnitude + 4.0f);
-  vector_f32 p = fused_f32(all_f32(-0.000125558382f), s, all_f32(0.000188996526f));
-  p = fused_f32(p, s, all_f32(0.00156688169f));
-  p = fused_f32(p, s, all_f32(-0.00352097283f));
-  p = fused_f32(p, s, all_f32(-0.00752540242f));
-  p = fused_f32(p, s, all_f32(0.0604061855f));
-  p = fused_f32(p, s, all_f32(-0.186523307f));
-  p = fused_f32(p, s, all_f32(0.387136683f));
-  p = fused_f32(p, s, all_f32(-0.607896594f));
-  p = fused_f32(p, s, all_f32(0.755285139f));
+  vector_f32 p = fused_f32(all_f32(-3.30223847e-05f), s, all_f32(-0.000191535612f));
+  p = fused_f32(p, s, all_f32(0.000179947951f));
+  p = fused_f32(p, s, all_f32(0.0016143109f));
+  p = fused_f32(p, s, all_f32(-0.00350421946f));
+  p = fused_f32(p, s, all_f32(-0.00753706275f));
+  p = fused_f32(p, s, all_f32(0.0604021922f));
+  p = fused_f32(p, s, all_f32(-0.186522171f));
+  p = fused_f32(p, s, all_f32(0.387136877f));
+  p = fused_f32(p, s, all_f32(-0.607896626f));
+  p = fused_f32(p, s, all_f32(0.755285144f));
   return p / (magnitude + 4.0f);
+}
+
+/* Φ(x) by its series, for |x| up to a half. */
+static inline vector_f32 normal_near_zero_f32(vector_f32 x) {
+  vector_f32 square = x * x;
+  vector_f32 p = fused_f32(all_f32(-9.4446563e-6f), square, all_f32(1.1543469e-4f));
+  p = fused_f32(p, square, all_f32(-1.1873282e-3f));
+  p = fused_f32(p, square, all_f32(9.9735570e-3f));
+  p = fused_f32(p, square, all_f32(-6.6490380e-2f));
+  p = fused_f32(p, square, all_f32(0.39894228f));
+  return fused_f32(p, x, all_f32(0.5f));
 }
 
 #endif

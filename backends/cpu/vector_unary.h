@@ -58,7 +58,8 @@ static inline vector_f32 gelu_f32(vector_f32 x) {
   vector_f32 fraction, scale;
   vector_f32 product = normal_tail_f32(x, &fraction, &scale) * at_most_f32(x, 15.0f);
   product = fused_f32(product, fraction, product) * scale;
-  return select_f32((vector_i32)(x < 0.0f), product, x - product);
+  vector_f32 y = select_f32((vector_i32)(x < 0.0f), product, x - product);
+  return select_f32((vector_i32)(absolute_f32(x) < 0.5f), x * normal_near_zero_f32(x), y);
 }
 
 /* Names and values; `low` and `high` are the parameters, of which most use none. */

@@ -66,9 +66,12 @@ static helio_tensor *sum_but_last(helio_tensor *x) {
   return axes.count ? helio_sum(x, .axes = axes) : x;
 }
 
+/* All axes but the last as one. */
 static helio_tensor *as_matrix(helio_tensor *x) {
   if (!x || x->shape.rank <= 2) return x;
-  return helio_reshape(x, HELIO_SHAPE(-1, x->shape.extent[x->shape.rank - 1]));
+  int64_t rows = 1;
+  for (int i = 0; i < x->shape.rank - 1; i++) rows *= x->shape.extent[i];
+  return helio_reshape(x, HELIO_SHAPE(rows, x->shape.extent[x->shape.rank - 1]));
 }
 
 static helio_tensor *gradient_of_a(const helio_matmul_attributes *how, helio_tensor *b, helio_tensor *dz) {

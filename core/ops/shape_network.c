@@ -55,8 +55,8 @@ static helio_status pool(hi_call *call) {
   helio_shape result = *x;
   for (int i = 0; i < 2; i++) {
     const uint32_t *padding = &how->padding[2 * i];
-    bool good = sane(&how->window[i], 1) && sane(&how->stride[i], 1) && padding[0] < how->window[i] &&
-                padding[1] < how->window[i];
+    bool good = x->extent[1 + i] > 0 && sane(&how->window[i], 1) && sane(&how->stride[i], 1) &&
+                padding[0] < how->window[i] && padding[1] < how->window[i];
     result.extent[1 + i] =
         good ? places(x->extent[1 + i], padding[0], padding[1], how->window[i], how->stride[i], 1) : -1;
     if (result.extent[1 + i] < 0) return hi_shape_wrong(call, x, "leaves no place for the window");

@@ -45,7 +45,9 @@ static const hi_row rows[] = {
         "shape, value, type"),
     ROW(COPY, CORE, "copy", "Copy", "T", "T", ALL_TYPES, 0, same, hi_gradient_same, NONE, NONE, "a copy of x", ""),
     ROW(CAST, KERNEL, "cast", "Cast", "T", "?", ALL_TYPES, 0, cast, hi_gradient_cast, NONE, NONE,
-        "x in another type; a float to an integer towards zero, to the nearest end of the range, NaN to 0; integers wrap", "type"),
+        "x in another type; a float to an integer towards zero, to the nearest end of the range, NaN to 0; integers "
+        "wrap",
+        "type"),
     ROW(RESHAPE, VIEW, "reshape", "Reshape", "T", "T", ALL_TYPES, 0, same, hi_gradient_reshape, NONE, NONE,
         "x in another shape", "shape"),
     ROW(EXPAND_DIMS, VIEW, "expand_dims", "ExpandDims", "T", "T", ALL_TYPES, 0, same, hi_gradient_reshape, NONE, NONE,

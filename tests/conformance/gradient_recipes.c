@@ -11,7 +11,8 @@
   TWO(symbol, .inputs = {SHAPE(3, 5), SHAPE(3, 5)}, __VA_ARGS__),     \
   TWO(symbol, .inputs = {SHAPE(3, 5), SHAPE(5)}, __VA_ARGS__),        \
   TWO(symbol, .inputs = {NO_AXES, SHAPE(2, 3)}, __VA_ARGS__),         \
-  TWO(symbol, .inputs = {SHAPE(2, 1, 3), SHAPE(4, 1)}, __VA_ARGS__)
+  TWO(symbol, .inputs = {SHAPE(2, 1, 3), SHAPE(4, 1)}, __VA_ARGS__),  \
+  TWO(symbol, .inputs = {SHAPE(0, 3), SHAPE(3)}, __VA_ARGS__)
 
 #define AXES(...)       .attributes.reduce = {.size = sizeof(helio_reduce_attributes), .axes = __VA_ARGS__}
 #define AXIS(...)       .attributes.axis = {.size = sizeof(helio_axis_attributes), .axis = __VA_ARGS__}
@@ -28,7 +29,9 @@
   {.operation = HELIO_OP_##symbol, .input_count = 1, .inputs = {SHAPE(3, 4, 5)}, AXES(6), .keep_dims = true}, \
   {.operation = HELIO_OP_##symbol, .input_count = 1, .inputs = {SHAPE(13)}, AXES(1)},                    \
   {.operation = HELIO_OP_##symbol, .input_count = 1, .inputs = {SHAPE(3, 4)}, AXES(0)},                  \
-  {.operation = HELIO_OP_##symbol, .input_count = 1, .inputs = {NO_AXES}, AXES(0)}
+  {.operation = HELIO_OP_##symbol, .input_count = 1, .inputs = {NO_AXES}, AXES(0)},                      \
+  {.operation = HELIO_OP_##symbol, .input_count = 1, .inputs = {SHAPE(0, 5)}, AXES(2)},                  \
+  {.operation = HELIO_OP_##symbol, .input_count = 1, .inputs = {SHAPE(3, 0)}, AXES(1)}
 
 #define MULTIPLIED(a, b, ...) {.operation = HELIO_OP_MATMUL, .input_count = 3, PRODUCT(a, b, 0), .inputs = {__VA_ARGS__}}
 #define ACTIVATED(f) {.operation = HELIO_OP_MATMUL, .input_count = 3, PRODUCT(0, 0, f), .inputs = {SHAPE(3, 4), SHAPE(4, 5), SHAPE(5)}, .low = -1, .high = 1}
@@ -68,6 +71,9 @@ const recipe recipes[] = {
   MULTIPLIED(0, 0, SHAPE(3, 4), SHAPE(2, 4, 5), SHAPE(5)),
   MULTIPLIED(0, 0, SHAPE(2, 1, 2, 3), SHAPE(3, 3, 2), SHAPE(2)),
   MULTIPLIED(1, 1, SHAPE(2, 3, 2), SHAPE(2, 2, 3), ABSENT),
+  MULTIPLIED(0, 0, SHAPE(2, 3, 0), SHAPE(0, 5), SHAPE(5)),
+  MULTIPLIED(0, 0, SHAPE(0, 3, 4), SHAPE(4, 5), SHAPE(5)),
+  MULTIPLIED(0, 1, SHAPE(0, 4), SHAPE(5, 4), SHAPE(5)),
   ACTIVATED(HELIO_LINEAR),
   {.operation = HELIO_OP_MATMUL, .input_count = 3, PRODUCT(0, 0, HELIO_RELU), .inputs = {SHAPE(2, 3), SHAPE(3, 2), SHAPE(2)}},
   ACTIVATED(HELIO_SIGMOID),
@@ -80,6 +86,7 @@ const recipe recipes[] = {
   TWO(GATHER, .inputs = {SHAPE(7, 3), SHAPE(5)}, .below = 7),
   TWO(GATHER, .inputs = {SHAPE(4, 2, 3), SHAPE(2, 3)}, .below = 4),
   TWO(GATHER, .inputs = {SHAPE(4), NO_AXES}, .below = 4),
+  TWO(GATHER, .inputs = {SHAPE(4, 3), SHAPE(0)}, .below = 4),
   TWO(SCATTER_ADD, .inputs = {SHAPE(5, 3), SHAPE(5)}, .below = 4, .wanted = SHAPE(4)),
   {.operation = HELIO_OP_WHERE, .input_count = 3, .inputs = {SHAPE(3, 5), SHAPE(3, 5), SHAPE(3, 5)}},
   {.operation = HELIO_OP_WHERE, .input_count = 3, .inputs = {SHAPE(5), SHAPE(3, 1), SHAPE(2, 1, 1)}},
@@ -109,6 +116,8 @@ const recipe recipes[] = {
    CONVOLVED(.stride = {1, 1}, .dilation = {1, 1}, .padding = {1, 0, 0, 0}, .groups = 2, .activation = HELIO_TANH)},
   {.operation = HELIO_OP_CONV2D, .input_count = 3, .inputs = {SHAPE(1, 4, 4, 3), SHAPE(2, 2, 1, 3), SHAPE(3)},
    CONVOLVED(.stride = {1, 1}, .dilation = {1, 1}, .groups = 3, .activation = HELIO_SIGMOID)},
+  {.operation = HELIO_OP_CONV2D, .input_count = 3, .inputs = {SHAPE(0, 4, 4, 3), SHAPE(2, 2, 3, 3), SHAPE(3)},
+   CONVOLVED(.stride = {1, 1}, .dilation = {1, 1}, .groups = 1)},
   {.operation = HELIO_OP_MAX_POOL, .input_count = 1, .inputs = {SHAPE(2, 5, 4, 2)},
    POOLED(.window = {2, 2}, .stride = {2, 2}, .padding = {0, 1, 0, 0})},
   {.operation = HELIO_OP_MAX_POOL, .input_count = 1, .inputs = {SHAPE(1, 5, 5, 2)},
@@ -124,6 +133,7 @@ const recipe recipes[] = {
   TWO(CROSS_ENTROPY, .inputs = {SHAPE(5, 7), SHAPE(5, 7)}, .constant = 2),
   {.operation = HELIO_OP_MOMENTS, .input_count = 1, .inputs = {SHAPE(7, 3)}},
   {.operation = HELIO_OP_MOMENTS, .input_count = 1, .inputs = {SHAPE(2, 3, 2, 3)}},
+  {.operation = HELIO_OP_MOMENTS, .input_count = 1, .inputs = {SHAPE(5, 0)}},
   {.operation = HELIO_OP_NORMALIZE, .input_count = 5, .low = 0.5, .high = 2, .scalars = {1e-3},
    .inputs = {SHAPE(2, 3, 4), SHAPE(4), SHAPE(4), SHAPE(4), SHAPE(4)}},
   {.operation = HELIO_OP_NORMALIZE, .input_count = 5, .low = 0.5, .high = 2, .scalars = {1e-3},

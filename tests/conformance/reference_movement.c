@@ -7,10 +7,20 @@
 
 /* ---- cast ---- */
 
+/* Between integers it wraps. A double does not tell what the last bits of the largest ones are. */
+static double wrap(helio_type to, double value) {
+  double period = to == HELIO_UINT8 ? 0x1p8 : 0x1p32, low = to == HELIO_UINT8 ? 0 : -0x1p31;
+  if (to == HELIO_INT64) return value;
+  return value > 0x1p53 ? (double)NAN : value - period * floor((value - low) / period);
+}
+
 static void reference_cast(const example *e, array *results) {
+  bool wraps = !is_float(e->type) && !is_float(e->wanted_type) && e->wanted_type != HELIO_BOOL;
   const array *x = &e->inputs[0];
   results[0] = array_new(e->wanted_type, &x->shape);
-  for (int64_t i = 0; i < x->elements; i++) results[0].values[i] = as_type(e->wanted_type, x->values[i]);
+  for (int64_t i = 0; i < x->elements; i++) {
+    results[0].values[i] = wraps ? wrap(e->wanted_type, x->values[i]) : as_type(e->wanted_type, x->values[i]);
+  }
 }
 
 static void example_cast(const family *f, helio_type type, helio_type to, helio_shape shape, bool once) {

@@ -228,6 +228,7 @@ static void reference_in_top_k(const example *e, array *results) {
   for (int64_t i = 0; i < targets->elements; i++) {
     const double *row = x->values + i * columns;
     uint32_t larger = 0;
+    if (targets->values[i] < 0 || targets->values[i] >= (double)columns) continue; /* no target is among them */
     for (int64_t k = 0; k < columns; k++) larger += row[k] > row[(int64_t)targets->values[i]];
     results[0].values[i] = larger < e->attributes.top_k.k;
   }
@@ -243,6 +244,7 @@ static void examples_in_top_k(const family *f, helio_type type) {
     add_input(&e, type, shape);
     if (i % 2) make_ties(&e.inputs[0]);
     add_indices(&e, i & 2 ? HELIO_INT64 : HELIO_INT32, shape.extent[0], shape.extent[1]);
+    if (shape.extent[0] > 2) e.inputs[1].values[1] = -1, e.inputs[1].values[2] = (double)shape.extent[1];
     check_example(&e);
   }
 }

@@ -287,68 +287,69 @@ typedef struct helio_stream_table {
   X(COPY, 2) /* core */                                                                                                \
   X(CAST, 3) /* T→any: from a float to an integer towards zero, to the nearest end of the range, NaN to 0; between   \
                 integers it wraps */                                                                                   \
-  X(RESHAPE, 4)             /* core */                                                                                 \
-  X(EXPAND_DIMS, 5)         /* core */                                                                                 \
-  X(SQUEEZE, 6)             /* core */                                                                                 \
-  X(SLICE, 7)               /* T→T: y[i…] = x[begin + i…]; helio_slice_attributes */                             \
-  X(CONCAT, 8)              /* T*→T: one behind the other along an axis; helio_axis_attributes */                    \
-  X(ADD, 9)                 /* TT→T: a + b, broadcast as in numpy */                                                 \
-  X(SUB, 10)                /* TT→T: a − b */                                                                      \
-  X(MUL, 11)                /* TT→T: a × b */                                                                       \
-  X(ADD_N, 12)              /* T*→T: sum of inputs of one shape, added in their order */                             \
-  X(SUM, 13)                /* T→T: sum over axes; helio_reduce_attributes */                                        \
-  X(MATMUL, 14)             /* TTt→T: activation(a × b + bias); helio_matmul_attributes */                          \
-  X(RELU, 15)               /* T→T: max(x, 0), NaN stays NaN */                                                      \
-  X(TRANSPOSE, 16)          /* T→T: axis i of y is axis permutation[i] of x; helio_transpose_attributes */           \
-  X(SPLIT, 17)              /* core */                                                                                 \
-  X(PAD, 18)                /* T→T [value]: y[before + i…] = x[i…], value elsewhere; helio_slice_attributes */   \
-  X(GATHER, 19)             /* TI→T: y[i…] = x[index[i…]], rows of the first axis; status word */                \
-  X(SCATTER_ADD, 20)        /* TI→T: y[index[i]] += x[i] in order of i, from zeros; status word */                   \
-  X(WHERE, 21)              /* TTB→T: condition ? a : b, all three broadcast */                                      \
-  X(ONE_HOT, 22)            /* I→T': 1 at the index, along a new last axis, else 0; all 0 if it is out of range */   \
-  X(DIV, 23)                /* TT→T: a / b; integers towards zero, by zero 0 */                                      \
-  X(POW, 24)                /* TT→T: a to the power b, floats */                                                     \
-  X(MAXIMUM, 25)            /* TT→T: the larger; NaN if either is */                                                 \
-  X(MINIMUM, 26)            /* TT→T */                                                                               \
-  X(EQUAL, 27)              /* TT→B, broadcast; so the five that follow */                                           \
-  X(NOT_EQUAL, 28)          /* TT→B */                                                                               \
-  X(LESS, 29)               /* TT→B */                                                                               \
-  X(LESS_EQUAL, 30)         /* TT→B */                                                                               \
-  X(GREATER, 31)            /* TT→B */                                                                               \
-  X(GREATER_EQUAL, 32)      /* TT→B */                                                                               \
-  X(NEG, 33)                /* T→T: elementwise, so all to LEAKY_RELU */                                             \
-  X(ABS, 34)                /* T→T */                                                                                \
-  X(SQUARE, 35)             /* T→T */                                                                                \
-  X(SQRT, 36)               /* T→T: floats, so all that follow */                                                    \
-  X(RSQRT, 37)              /* T→T: 1 / √x */                                                                      \
-  X(EXP, 38)                /* T→T */                                                                                \
-  X(LOG, 39)                /* T→T: natural */                                                                       \
-  X(CLIP, 40)               /* T→T [low, high]: also integers */                                                     \
-  X(SIGMOID, 41)            /* T→T: 1 / (1 + exp(−x)) */                                                           \
-  X(TANH, 42)               /* T→T */                                                                                \
-  X(SOFTPLUS, 43)           /* T→T: log(1 + exp(x)) */                                                               \
-  X(SWISH, 44)              /* T→T: x × sigmoid(x) */                                                               \
-  X(GELU, 45)               /* T→T: x × Φ(x); helio_gelu_attributes */                                             \
-  X(ELU, 46)                /* T→T [alpha]: x > 0 ? x : alpha × (exp(x) − 1) */                                   \
-  X(LEAKY_RELU, 47)         /* T→T [alpha]: x > 0 ? x : alpha × x */                                                \
-  X(ACTIVATION_GRAD, 48)    /* TT→T [alpha]: of dy and, by activation, x or y; helio_activation_attributes */        \
-  X(MEAN, 49)               /* T→T: over axes, NaN over none; helio_reduce_attributes, so the two that follow */     \
-  X(MAX, 50)                /* T→T: NaN if one is; the lowest value over no element */                               \
-  X(MIN, 51)                /* T→T: likewise, the highest */                                                         \
-  X(ARGMAX, 52)             /* T→int64: the first of the largest along an axis; helio_axis_attributes */             \
-  X(TOP_K, 53)              /* T→T int32: the k largest of the last axis and their places, the lower place first */  \
-  X(IN_TOP_K, 54)           /* TI→B: fewer than k of row i are larger than x[i][index[i]]; helio_top_k_attributes */ \
+  X(RESHAPE, 4)          /* core */                                                                                    \
+  X(EXPAND_DIMS, 5)      /* core */                                                                                    \
+  X(SQUEEZE, 6)          /* core */                                                                                    \
+  X(SLICE, 7)            /* T→T: y[i…] = x[begin + i…]; helio_slice_attributes */                                \
+  X(CONCAT, 8)           /* T*→T: one behind the other along an axis; helio_axis_attributes */                       \
+  X(ADD, 9)              /* TT→T: a + b, broadcast as in numpy */                                                    \
+  X(SUB, 10)             /* TT→T: a − b */                                                                         \
+  X(MUL, 11)             /* TT→T: a × b */                                                                          \
+  X(ADD_N, 12)           /* T*→T: sum of inputs of one shape, added in their order */                                \
+  X(SUM, 13)             /* T→T: sum over axes; helio_reduce_attributes */                                           \
+  X(MATMUL, 14)          /* TTt→T: activation(a × b + bias); helio_matmul_attributes */                             \
+  X(RELU, 15)            /* T→T: max(x, 0), NaN stays NaN */                                                         \
+  X(TRANSPOSE, 16)       /* T→T: axis i of y is axis permutation[i] of x; helio_transpose_attributes */              \
+  X(SPLIT, 17)           /* core */                                                                                    \
+  X(PAD, 18)             /* T→T [value]: y[before + i…] = x[i…], value elsewhere; helio_slice_attributes */      \
+  X(GATHER, 19)          /* TI→T: y[i…] = x[index[i…]], rows of the first axis; status word */                   \
+  X(SCATTER_ADD, 20)     /* TI→T: y[index[i]] += x[i] in order of i, from zeros; status word */                      \
+  X(WHERE, 21)           /* TTB→T: condition ? a : b, all three broadcast */                                         \
+  X(ONE_HOT, 22)         /* I→T': 1 at the index, along a new last axis, else 0; all 0 if it is out of range */      \
+  X(DIV, 23)             /* TT→T: a / b; integers towards zero, by zero 0 */                                         \
+  X(POW, 24)             /* TT→T: a to the power b, floats */                                                        \
+  X(MAXIMUM, 25)         /* TT→T: the larger; NaN if either is */                                                    \
+  X(MINIMUM, 26)         /* TT→T */                                                                                  \
+  X(EQUAL, 27)           /* TT→B, broadcast; so the five that follow */                                              \
+  X(NOT_EQUAL, 28)       /* TT→B */                                                                                  \
+  X(LESS, 29)            /* TT→B */                                                                                  \
+  X(LESS_EQUAL, 30)      /* TT→B */                                                                                  \
+  X(GREATER, 31)         /* TT→B */                                                                                  \
+  X(GREATER_EQUAL, 32)   /* TT→B */                                                                                  \
+  X(NEG, 33)             /* T→T: elementwise, so all to LEAKY_RELU */                                                \
+  X(ABS, 34)             /* T→T */                                                                                   \
+  X(SQUARE, 35)          /* T→T */                                                                                   \
+  X(SQRT, 36)            /* T→T: floats, so all that follow */                                                       \
+  X(RSQRT, 37)           /* T→T: 1 / √x */                                                                         \
+  X(EXP, 38)             /* T→T */                                                                                   \
+  X(LOG, 39)             /* T→T: natural */                                                                          \
+  X(CLIP, 40)            /* T→T [low, high]: also integers */                                                        \
+  X(SIGMOID, 41)         /* T→T: 1 / (1 + exp(−x)) */                                                              \
+  X(TANH, 42)            /* T→T */                                                                                   \
+  X(SOFTPLUS, 43)        /* T→T: log(1 + exp(x)) */                                                                  \
+  X(SWISH, 44)           /* T→T: x × sigmoid(x) */                                                                  \
+  X(GELU, 45)            /* T→T: x × Φ(x); helio_gelu_attributes */                                                \
+  X(ELU, 46)             /* T→T [alpha]: x > 0 ? x : alpha × (exp(x) − 1) */                                      \
+  X(LEAKY_RELU, 47)      /* T→T [alpha]: x > 0 ? x : alpha × x */                                                   \
+  X(ACTIVATION_GRAD, 48) /* TT→T [alpha]: of dy and, by activation, x or y; helio_activation_attributes */           \
+  X(MEAN, 49)            /* T→T: over axes, NaN over none; helio_reduce_attributes, so the two that follow */        \
+  X(MAX, 50)             /* T→T: NaN if one is; the lowest value over no element */                                  \
+  X(MIN, 51)             /* T→T: likewise, the highest */                                                            \
+  X(ARGMAX, 52)          /* T→int64: the first of the largest along an axis; helio_axis_attributes */                \
+  X(TOP_K, 53)           /* T→T int32: the k largest of the last axis and their places, the lower place first */     \
+  X(IN_TOP_K,                                                                                                          \
+    54) /* TI→B: fewer than k of row i are larger than x[i][index[i]]; false if that is not finite or not there */   \
   X(CONV2D, 55)             /* TTt→T: NHWC by HWIO, bias, activation; helio_conv2d_attributes */                     \
   X(CONV2D_GRAD_INPUT, 56)  /* TT→T: dx of dy and the kernel */                                                      \
   X(CONV2D_GRAD_KERNEL, 57) /* TT→T: the kernel's gradient of x and dy */                                            \
-  X(MAX_POOL, 58)           /* T→Tw: NHWC; the winner's place in its window, the first of equals */                  \
-  X(MAX_POOL_GRAD, 59)      /* TW→T: dx of dy and the winners; helio_pool_attributes, so all four */                 \
-  X(AVERAGE_POOL, 60)       /* T→T: over the part of the window that is not padding */                               \
-  X(AVERAGE_POOL_GRAD, 61)  /* T→T: dx of dy */                                                                      \
-  X(SOFTMAX, 62)            /* T→T: along the last axis, so the three that follow */                                 \
-  X(LOG_SOFTMAX, 63)        /* T→T */                                                                                \
-  X(SOFTMAX_GRAD, 64)       /* TT→T: dx of dy and y */                                                               \
-  X(LOG_SOFTMAX_GRAD, 65)   /* TT→T: dx of dy and y */                                                               \
+  X(MAX_POOL, 58) /* T→Tw: NHWC; the winner's place in its window (uint8 up to 256 places), the first of equals */   \
+  X(MAX_POOL_GRAD, 59)        /* TW→T: dx of dy and the winners; status word; helio_pool_attributes, so all four */  \
+  X(AVERAGE_POOL, 60)         /* T→T: over the part of the window that is not padding */                             \
+  X(AVERAGE_POOL_GRAD, 61)    /* T→T: dx of dy */                                                                    \
+  X(SOFTMAX, 62)              /* T→T: along the last axis, so the three that follow */                               \
+  X(LOG_SOFTMAX, 63)          /* T→T */                                                                              \
+  X(SOFTMAX_GRAD, 64)         /* TT→T: dx of dy and y */                                                             \
+  X(LOG_SOFTMAX_GRAD, 65)     /* TT→T: dx of dy and y */                                                             \
   X(SPARSE_CROSS_ENTROPY, 66) /* TI→Tt: −log softmax(x[i])[label[i]] and its gradient by x; status word */         \
   X(CROSS_ENTROPY, 67)        /* TT→Tt: −Σ label × log softmax(x[i]) and its gradient by x */                    \
   X(MOMENTS, 68)              /* T→TT: mean and variance (÷ n) over all axes but the last */                        \
@@ -446,6 +447,7 @@ typedef struct helio_activation_attributes {
   uint32_t reserved;   /* 0 */
 } helio_activation_attributes;
 
+/* IN_TOP_K */
 typedef struct helio_top_k_attributes {
   size_t size;
   uint32_t k;
@@ -461,7 +463,8 @@ typedef struct helio_conv2d_attributes {
   uint32_t activation;             /* helio_activation, 0: none; of CONV2D alone */
 } helio_conv2d_attributes;
 
-/* MAX_POOL, AVERAGE_POOL and their gradients. No window lies in the padding altogether. */
+/* MAX_POOL, AVERAGE_POOL and their gradients. No window lies in the padding altogether, no input extent is 0 unless the
+ * output's is. */
 typedef struct helio_pool_attributes {
   size_t size;
   uint32_t window[2], stride[2]; /* of height and width, at least 1 */
