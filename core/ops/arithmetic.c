@@ -100,11 +100,11 @@ helio_tensor *helio_add_n(helio_tensor *const *inputs, int count) {
 
 static helio_tensor *reduce(const char *function, helio_operation operation, const helio_reduce_options *given) {
   helio_reduce_options o;
-  uint32_t set;
+  uint32_t set = 0;
   if (!hi_options_enter(function, &o, sizeof o, given)) return NULL;
   hi_call call = {.row = hi_row_of(operation), .inputs = &o.x, .input_count = 1, .keep_dims = o.keep_dims};
-  if (!hi_tensor_usable(o.x, "the input") || !hi_options_axes(call.row, &o.x->shape, &o.axes, &set)) return NULL;
-  if (o.axes.count == 0) set = (1u << o.x->shape.rank) - 1;
+  if (o.x && !hi_options_axes(call.row, &o.x->shape, &o.axes, &set)) return NULL; /* dispatch refuses NULL */
+  if (o.x && o.axes.count == 0) set = (1u << o.x->shape.rank) - 1;
   call.attributes.reduce = (helio_reduce_attributes){.size = sizeof call.attributes.reduce, .axes = set};
   return hi_dispatch_one(&call);
 }

@@ -37,12 +37,12 @@ typedef struct manner {
   int64_t value; /* likewise */
 } manner;
 
-static bool writes(const hi_row *row, int input) {
-  return toupper((unsigned char)row->inputs[input]) == 'V';
+static bool is_update(const hi_row *row) {
+  return row->inputs[0] == 'V';
 }
 
-static bool is_update(const hi_row *row) {
-  return writes(row, 0);
+static bool writes(const hi_row *row, int input) {
+  return is_update(row) && toupper((unsigned char)row->inputs[input]) == 'V';
 }
 
 static void outcome_free(outcome *o) {
