@@ -15,10 +15,13 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #ifndef CPU_MULTIARCH
 #define CPU_MULTIARCH "x86_64-linux-gnu"
@@ -138,6 +141,51 @@ static bool try_library(const helio_host *host, const char *path, const char *co
   return true;
 }
 
+/* OpenBLAS takes a buffer of 128 MiB of addresses for each thread that calls it, and tries for ever if it cannot have
+ * it. Under a limit of addresses that leaves no room for that, it is not used. */
+static bool has_room(char *reason) {
+  const uint64_t buffer = (uint64_t)136 << 20;
+  struct rlimit limit;
+  long pages = 0;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
+  FILE *file = fopen("/proc/self/statm", "re");
+  if (file == NULL || fscanf(file, "%ld", &pages) != 1) pages = 0;
+  if (file != NULL) fclose(file);
+  uint64_t used = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+  uint64_t needed = buffer * (uint64_t)(sysconf(_SC_NPROCESSORS_ONLN) + 1);
+  if (limit.rlim_cur > used && limit.rlim_cur - used > needed) return true;
+  snprintf(reason, REASON_SIZE, "the limit of addresses (ulimit -v) leaves no room for its buffers");
+  return false;
+}
+
+/* When the process exits, OpenBLAS gives its buffers back while other threads may still be multiplying. The gate is
+ * closed before that, once and for ever: products that are under way end, others wait for the end of the process. */
+static pthread_rwlock_t gate = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+static pthread_once_t watch = PTHREAD_ONCE_INIT;
+
+static void close_gate(void) {
+  pthread_rwlock_wrlock(&gate);
+}
+
+static void watch_exit(void) {
+  atexit(close_gate);
+}
+
+void cpu_blas_multiply(const cpu_blas *blas, helio_type type, const cpu_product *p) {
+  int transpose_a = p->transpose_a ? CPU_BLAS_TRANSPOSE : CPU_BLAS_NO_TRANSPOSE;
+  int transpose_b = p->transpose_b ? CPU_BLAS_TRANSPOSE : CPU_BLAS_NO_TRANSPOSE;
+  int m = (int)p->m, n = (int)p->n, k = (int)p->k;
+  pthread_rwlock_rdlock(&gate);
+  if (type == HELIO_FLOAT32) {
+    blas->sgemm(CPU_BLAS_ROW_MAJOR, transpose_a, transpose_b, m, n, k, 1, p->a, (int)p->a_stride, p->b,
+                (int)p->b_stride, p->accumulate ? 1 : 0, p->c, (int)p->c_stride);
+  } else {
+    blas->dgemm(CPU_BLAS_ROW_MAJOR, transpose_a, transpose_b, m, n, k, 1, p->a, (int)p->a_stride, p->b,
+                (int)p->b_stride, p->accumulate ? 1 : 0, p->c, (int)p->c_stride);
+  }
+  pthread_rwlock_unlock(&gate);
+}
+
 helio_status cpu_blas_open(const helio_host *host, cpu_isa isa, bool isa_forced, const char *vendor, cpu_blas *blas) {
   static const char *const places[] = {"/usr/lib/" CPU_MULTIARCH "/openblas-pthread/libopenblas.so.0",
                                        "libopenblas.so.0"};
@@ -147,10 +195,13 @@ helio_status cpu_blas_open(const helio_host *host, cpu_isa isa, bool isa_forced,
   memset(blas, 0, sizeof *blas);
   if (wanted != NULL && strcmp(wanted, "none") == 0) return HELIO_OK;
   if (wanted != NULL && wanted[0] != '\0') {
+    pthread_once(&watch, watch_exit);
     if (try_library(host, wanted, core, blas, reason)) return HELIO_OK;
     return host->fail(host, HELIO_NOT_SUPPORTED, "HELIO_CPU_BLAS=%s cannot be used: %s", wanted, reason);
   }
-  for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+  pthread_once(&watch, watch_exit);
+  bool room = has_room(reason);
+  for (size_t i = 0; room && i < sizeof places / sizeof places[0]; i++) {
     if (try_library(host, places[i], core, blas, reason)) return HELIO_OK;
     host->log(host, HELIO_LOG_DEBUG, "not taken as BLAS: %s", reason);
   }

@@ -30,4 +30,7 @@ typedef struct cpu_blas {
 helio_status cpu_blas_open(const helio_host *host, cpu_isa isa, bool isa_forced, const char *vendor, cpu_blas *blas);
 void cpu_blas_close(cpu_blas *blas);
 
+/* c = a × b, or c += a × b, in float32 or float64, on the calling thread. All extents and strides fit an int. */
+void cpu_blas_multiply(const cpu_blas *blas, helio_type type, const cpu_product *product);
+
 #endif

@@ -310,26 +310,13 @@ const unsigned char *cpu_conv_widen(const helio_plan *plan, const cpu_conv *conv
   return scratch;
 }
 
-static void multiply_blas(const cpu_blas *blas, helio_type type, const cpu_product *p) {
-  int transpose_a = p->transpose_a ? CPU_BLAS_TRANSPOSE : CPU_BLAS_NO_TRANSPOSE;
-  int transpose_b = p->transpose_b ? CPU_BLAS_TRANSPOSE : CPU_BLAS_NO_TRANSPOSE;
-  int m = (int)p->m, n = (int)p->n, k = (int)p->k;
-  if (type == HELIO_FLOAT32) {
-    blas->sgemm(CPU_BLAS_ROW_MAJOR, transpose_a, transpose_b, m, n, k, 1.0f, p->a, (int)p->a_stride, p->b,
-                (int)p->b_stride, p->accumulate ? 1.0f : 0.0f, p->c, (int)p->c_stride);
-  } else {
-    blas->dgemm(CPU_BLAS_ROW_MAJOR, transpose_a, transpose_b, m, n, k, 1.0, p->a, (int)p->a_stride, p->b,
-                (int)p->b_stride, p->accumulate ? 1.0 : 0.0, p->c, (int)p->c_stride);
-  }
-}
-
 void cpu_conv_multiply(const helio_plan *plan, const cpu_conv *conv, const cpu_product *p) {
   if (p->m == 0 || p->n == 0 || (p->k == 0 && p->accumulate)) return;
   if (p->k == 0) {
     for (size_t i = 0; i < p->m; i++)
       memset((unsigned char *)p->c + i * p->c_stride * conv->element, 0, p->n * conv->element);
   } else if (conv->blas) {
-    multiply_blas(&plan->device->state->blas, conv->compute, p);
+    cpu_blas_multiply(&plan->device->state->blas, conv->compute, p);
   } else {
     plan->device->vector->product(conv->compute, p);
   }

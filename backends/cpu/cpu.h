@@ -219,7 +219,12 @@ static inline int64_t cpu_run_integer(const helio_run *run, size_t index) {
 /* Reports bad data, unless some was reported before: see helio_status_word. Call it from one thread of a run. */
 static inline void cpu_run_report(const helio_run *run, uint32_t operation, int64_t value) {
   helio_status_word *word = (helio_status_word *)cpu_place_address(run->status);
-  if (word != NULL && word->code == 0) *word = (helio_status_word){HELIO_BAD_DATA, operation, value};
+  uint32_t none = 0;
+  if (word == NULL || !__atomic_compare_exchange_n(&word->code, &none, (uint32_t)HELIO_BAD_DATA, false,
+                                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    return;
+  word->operation = operation;
+  word->value = value;
 }
 
 /* Runs a kernel's parts. One part, the usual case of small work, costs one call and nobody is woken. */

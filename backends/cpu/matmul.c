@@ -193,20 +193,6 @@ static helio_status matmul_plan_make(helio_backend_device *device, const helio_c
   return HELIO_OK;
 }
 
-static void multiply_blas(const matmul_plan *plan, const cpu_product *p) {
-  const cpu_blas *blas = &plan->base.device->state->blas;
-  int transpose_a = p->transpose_a ? CPU_BLAS_TRANSPOSE : CPU_BLAS_NO_TRANSPOSE;
-  int transpose_b = p->transpose_b ? CPU_BLAS_TRANSPOSE : CPU_BLAS_NO_TRANSPOSE;
-  int m = (int)p->m, n = (int)p->n, k = (int)p->k;
-  if (plan->compute == HELIO_FLOAT32) {
-    blas->sgemm(CPU_BLAS_ROW_MAJOR, transpose_a, transpose_b, m, n, k, 1.0f, p->a, (int)p->a_stride, p->b,
-                (int)p->b_stride, 0.0f, p->c, (int)p->c_stride);
-  } else {
-    blas->dgemm(CPU_BLAS_ROW_MAJOR, transpose_a, transpose_b, m, n, k, 1.0, p->a, (int)p->a_stride, p->b,
-                (int)p->b_stride, 0.0, p->c, (int)p->c_stride);
-  }
-}
-
 /* The sum of no products is zero. */
 static void multiply_nothing(const matmul_plan *plan, const cpu_product *p) {
   for (size_t i = 0; i < p->m; i++)
@@ -258,7 +244,7 @@ static void rectangle(const matmul_work *work, size_t batch, cpu_range rows, cpu
     p.a = work->operand[0] + a * element;
     p.b = work->operand[1] + b * element;
     if (plan->blas) {
-      multiply_blas(plan, &p);
+      cpu_blas_multiply(&plan->base.device->state->blas, plan->compute, &p);
     } else {
       plan->base.device->vector->product(plan->compute, &p);
     }

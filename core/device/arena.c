@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/arena.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "device/sanitize.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
+#include "runtime/runtime.h"
 
 enum { BIN_COUNT = 48, BIN_SEARCH = 64, MOST_SPARE = 1024 };
 static const size_t first_region = (size_t)2 << 20;
@@ -30,7 +32,8 @@ struct hi_arena {
   hi_block *bins[BIN_COUNT]; /* free blocks of 2^i … 2^(i+1)−1 units of alignment */
   uint64_t filled;           /* bit i: bin i is not empty */
   hi_block *live;
-  hi_block *spare; /* descriptions without memory: cutting and joining are too frequent for malloc */
+  hi_block *set_aside; /* freed, but a stream may still be at work on them: not used again */
+  hi_block *spare;     /* descriptions without memory: cutting and joining are too frequent for malloc */
   int spare_count;
   hi_region *quarantine; /* debug mode: freed regions, poisoned */
   size_t quarantined;    /* bytes of them */
@@ -140,8 +143,9 @@ static helio_status order_streams(hi_arena *arena, int earlier, int later) {
 
 /* ---- regions ---- */
 
-/* Memory taken from the device, as one block. NULL: there is none or, with the error set, the device failed. */
-static hi_block *region_add(hi_arena *arena, size_t bytes) {
+/* Memory taken from the device, as one block. HELIO_OUT_OF_MEMORY, without the error set: there is none; another
+ * status, with the error set: the device failed. */
+static helio_status region_add(hi_arena *arena, size_t bytes, hi_block **added) {
   const hi_arena_source *s = &arena->source;
   hi_region *region = calloc(1, sizeof *region);
   hi_block *block = description_new(arena);
@@ -153,7 +157,7 @@ static hi_block *region_add(hi_arena *arena, size_t bytes) {
     }
     free(region);
     description_free(arena, block);
-    return NULL;
+    return status;
   }
   region->bytes = bytes;
   region->first = block;
@@ -165,7 +169,8 @@ static hi_block *region_add(hi_arena *arena, size_t bytes) {
   close_to_host(block);
   arena->info.reserved += bytes;
   arena->info.taken++;
-  return block;
+  *added = block;
+  return HELIO_OK;
 }
 
 static helio_status region_free(hi_arena *arena, hi_region *region) {
@@ -182,18 +187,20 @@ static uint64_t room(const hi_arena *arena) {
   return arena->source.limit > arena->info.reserved ? arena->source.limit - arena->info.reserved : 0;
 }
 
-/* Takes more memory from the device: at least `bytes`, better a generous piece, as far as limit and device allow. */
-static hi_block *grow(hi_arena *arena, size_t bytes) {
+/* Takes more memory from the device: at least `bytes`, better a generous piece, as far as limit and device allow. A
+ * status as of region_add. */
+static helio_status grow(hi_arena *arena, size_t bytes, hi_block **added) {
   uint64_t left = room(arena);
-  if (bytes > left) return NULL;
+  if (bytes > left) return HELIO_OUT_OF_MEMORY;
   size_t unit = arena->source.alignment;
   uint64_t generous = arena->info.reserved > first_region ? arena->info.reserved : first_region;
   if (generous > largest_step) generous = largest_step;
   if (arena->source.reserve && arena->info.taken == 0) generous = arena->source.reserve;
   if (generous > left) generous = left;
   generous = generous / unit * unit;
-  hi_block *block = generous > bytes ? region_add(arena, (size_t)generous) : NULL;
-  return block ? block : region_add(arena, bytes);
+  helio_status status = HELIO_OUT_OF_MEMORY;
+  if (generous > bytes) status = region_add(arena, (size_t)generous, added);
+  return status == HELIO_OUT_OF_MEMORY ? region_add(arena, bytes, added) : status;
 }
 
 /* ---- blocks ---- */
@@ -246,13 +253,14 @@ static void cut(hi_arena *arena, hi_block *block, size_t bytes) {
   bin_insert(arena, rest);
 }
 
-/* The smallest of the first free blocks that fit and are ordered by `stream`; any stream if it is HI_NO_STREAM. */
-static hi_block *search(hi_arena *arena, size_t bytes, int stream) {
+/* The smallest of the first `most` free blocks of a bin that fit and are ordered by `stream`; any stream if it is
+ * HI_NO_STREAM. */
+static hi_block *search(hi_arena *arena, size_t bytes, int stream, int most) {
   uint64_t candidates = arena->filled & (UINT64_MAX << bin_of(arena, bytes));
   while (candidates) {
     int bin = __builtin_ctzll(candidates), looked = 0;
     hi_block *best = NULL;
-    for (hi_block *b = arena->bins[bin]; b && looked < BIN_SEARCH; b = b->next, looked++) {
+    for (hi_block *b = arena->bins[bin]; b && looked < most; b = b->next, looked++) {
       bool ours = stream == HI_NO_STREAM || b->stream == stream || b->stream == HI_NO_STREAM;
       if (ours && b->bytes >= bytes && (!best || b->bytes < best->bytes)) best = b;
       if (best && best->bytes == bytes) break;
@@ -286,18 +294,17 @@ static helio_status join_everything(hi_arena *arena) {
 }
 
 /* In order of cost: what this stream freed; more memory; what another stream freed, behind an event; all that is free
- * once the device has come to rest. */
+ * once the device has come to rest. The first search must be quick; the others, before memory is said to have run out,
+ * leave nothing unseen. */
 static hi_block *find(hi_arena *arena, size_t bytes, int stream) {
-  hi_block *block = search(arena, bytes, stream);
-  if (!block) {
-    block = grow(arena, bytes);
-    if (block) bin_insert(arena, block);
-  }
-  if (!block) {
-    block = search(arena, bytes, HI_NO_STREAM);
-    if (block && order_streams(arena, block->stream, stream)) block = NULL;
-  }
-  if (!block && !join_everything(arena)) block = search(arena, bytes, HI_NO_STREAM);
+  hi_block *block = search(arena, bytes, stream, BIN_SEARCH);
+  if (block) return block;
+  helio_status status = grow(arena, bytes, &block);
+  if (!status) bin_insert(arena, block);
+  if (status != HELIO_OUT_OF_MEMORY) return block; /* or the device failed */
+  block = search(arena, bytes, HI_NO_STREAM, INT_MAX);
+  if (block && order_streams(arena, block->stream, stream)) block = NULL;
+  if (!block && !join_everything(arena)) block = search(arena, bytes, HI_NO_STREAM, INT_MAX);
   return block;
 }
 
@@ -336,9 +343,11 @@ static helio_status drain_quarantine(hi_arena *arena) {
 }
 
 static hi_block *allocate_exactly(hi_arena *arena, size_t bytes) {
-  hi_block *block = bytes <= room(arena) ? region_add(arena, bytes) : NULL;
-  if (block || drain_quarantine(arena)) return block;
-  return bytes <= room(arena) ? region_add(arena, bytes) : NULL;
+  hi_block *block = NULL;
+  helio_status status = bytes <= room(arena) ? region_add(arena, bytes, &block) : HELIO_OUT_OF_MEMORY;
+  if (status != HELIO_OUT_OF_MEMORY || drain_quarantine(arena)) return block;
+  if (bytes <= room(arena)) region_add(arena, bytes, &block);
+  return block;
 }
 
 static hi_block *allocate_locked(hi_arena *arena, size_t bytes, int stream) {
@@ -395,17 +404,27 @@ static void quarantine(hi_arena *arena, hi_block *block) {
   if (arena->quarantined > largest_quarantine) drain_quarantine(arena);
 }
 
+/* Makes the block's own stream wait for the others that were handed work on it. */
+static helio_status order_users(hi_arena *arena, const hi_block *block) {
+  helio_status status = HELIO_OK;
+  hi_reason_clear();
+  for (int stream = 0; stream < HI_STREAM_COUNT && !status; stream++) {
+    if (block->used_by >> stream & 1) status = order_streams(arena, stream, block->stream);
+  }
+  return status;
+}
+
 static void free_block(hi_arena *arena, hi_block *block) {
   pthread_mutex_lock(&arena->lock);
   list_remove(&arena->live, block);
   arena->info.in_use -= block->bytes;
   arena->info.allocations--;
-  for (int stream = 0; stream < HI_STREAM_COUNT; stream++) {
-    if (block->used_by >> stream & 1 && order_streams(arena, stream, block->stream)) {
-      hi_log(HELIO_LOG_ERROR, "%s: cannot order its streams: %s", arena->source.name, hi_reason(HELIO_DEVICE_FAILURE));
-    }
-  }
-  if (arena->source.exact) {
+  helio_status status = order_users(arena, block);
+  if (status) {
+    hi_log(HELIO_LOG_ERROR, "%s: cannot order its streams, so %zu bytes are not used again: %s", arena->source.name,
+           block->bytes, hi_reason(status));
+    list_push(&arena->set_aside, block);
+  } else if (arena->source.exact) {
     quarantine(arena, block);
   } else {
     if (arena->source.synchronous) block->stream = HI_NO_STREAM;
@@ -421,6 +440,7 @@ void hi_block_hold(hi_block *block) {
 
 void hi_block_release(hi_block *block) {
   if (!block || atomic_fetch_sub_explicit(&block->references, 1, memory_order_acq_rel) > 1) return;
+  if (hi_runtime_forked()) return; /* another thread of the parent may have held the arena's lock: rather leak */
   if (block->arena) {
     free_block(block->arena, block);
   } else {
@@ -458,6 +478,13 @@ static void orphan(hi_arena *arena) {
   }
 }
 
+static void free_list(hi_block *list) {
+  for (hi_block *block = list, *next; block; block = next) {
+    next = block->next;
+    free(block);
+  }
+}
+
 void hi_arena_destroy(hi_arena *arena) {
   if (!arena) return;
   hi_arena_check(arena);
@@ -475,11 +502,8 @@ void hi_arena_destroy(hi_arena *arena) {
     if (status) hi_log(HELIO_LOG_ERROR, "memory of %s was damaged: %s", arena->source.name, hi_reason(status));
   }
   orphan(arena);
-  while (arena->spare) {
-    hi_block *block = arena->spare;
-    arena->spare = block->next;
-    free(block);
-  }
+  free_list(arena->set_aside);
+  free_list(arena->spare);
   pthread_mutex_destroy(&arena->lock);
   free(arena);
 }

@@ -8,10 +8,14 @@
 
 /* ---- staging: host memory that an asynchronous device reads later than the caller may keep it ---- */
 
+static const size_t largest_staged = (size_t)16 << 20; /* waiting costs less than copying twice above this */
+static const size_t most_staged = (size_t)64 << 20;    /* of a device, in use or not */
+
 struct hi_staging {
   void *memory;
   size_t bytes;
   helio_event *event; /* passed when the device has read it */
+  bool lost;          /* nobody can tell when the device has read it: stays until the device is closed */
   struct hi_staging *next;
 };
 
@@ -27,66 +31,109 @@ void hi_copy_finish(hi_device *device) {
     device->staging = staging->next;
     staging_destroy(device, staging);
   }
+  device->staged = 0;
   if (device->order) device->member.streams->event_destroy(device->member.device, device->order);
   device->order = NULL;
 }
 
-static struct hi_staging *staging_new(hi_device *device, size_t bytes) {
+static helio_status staging_new(hi_device *device, size_t bytes, struct hi_staging **made) {
   struct hi_staging *staging = calloc(1, sizeof *staging);
-  if (!staging) return NULL;
+  if (!staging) return HELIO_OUT_OF_MEMORY;
   staging->bytes = bytes < 4096 ? 4096 : bytes;
-  if (device->member.memory->host_allocate(device->member.device, staging->bytes, &staging->memory) ||
-      device->member.streams->event_create(device->member.device, &staging->event)) {
+  helio_status status = device->member.memory->host_allocate(device->member.device, staging->bytes, &staging->memory);
+  if (!status) status = device->member.streams->event_create(device->member.device, &staging->event);
+  if (status) {
     staging_destroy(device, staging);
-    return NULL;
+    return status;
   }
-  return staging;
+  *made = staging;
+  return HELIO_OK;
 }
 
-/* A piece that is large enough and that the device has read, taken out of the list; a new one if there is none. */
-static struct hi_staging *staging_take(hi_device *device, size_t bytes) {
-  struct hi_staging *found = NULL;
+/* Takes a piece out of the list that is large enough and that the device has read; NULL if there is none. Where there
+ * is too much, others that the device has read go. */
+static helio_status staging_find(hi_device *device, size_t bytes, struct hi_staging **found) {
+  helio_status status = HELIO_OK;
   pthread_mutex_lock(&device->lock);
-  for (struct hi_staging **link = &device->staging; *link && !found; link = &(*link)->next) {
+  for (struct hi_staging **link = &device->staging; *link && !*found && !status;) {
     struct hi_staging *staging = *link;
-    if (staging->bytes < bytes || staging->bytes / 4 > bytes + 4096) continue;
-    if (device->member.streams->event_query(device->member.device, staging->event)) continue;
-    *link = staging->next;
-    found = staging;
-    break;
+    bool fits = staging->bytes >= bytes && staging->bytes / 4 <= bytes + 4096;
+    bool wanted = !staging->lost && (fits || device->staged + bytes > most_staged);
+    if (wanted) status = device->member.streams->event_query(device->member.device, staging->event);
+    if (!wanted || status == HELIO_NOT_READY) {
+      status = HELIO_OK;
+      link = &staging->next;
+    } else if (!status) {
+      *link = staging->next;
+      device->staged -= staging->bytes;
+      if (fits) *found = staging;
+      if (!fits) staging_destroy(device, staging);
+    }
   }
   pthread_mutex_unlock(&device->lock);
-  return found ? found : staging_new(device, bytes);
+  return status;
+}
+
+static bool staging_full(hi_device *device, size_t bytes) {
+  pthread_mutex_lock(&device->lock);
+  bool full = device->staged + bytes > most_staged;
+  pthread_mutex_unlock(&device->lock);
+  return full;
+}
+
+/* A piece that nobody uses, found or made. When the device is far behind, it is waited for. */
+static helio_status staging_take(hi_device *device, size_t bytes, struct hi_staging **taken) {
+  helio_status status = staging_find(device, bytes, taken);
+  if (!status && !*taken && staging_full(device, bytes)) {
+    status = device->member.streams->synchronize(device->member.device, device->streams[HI_STREAM_COMPUTE]);
+    if (!status) status = staging_find(device, bytes, taken);
+  }
+  return status || *taken ? status : staging_new(device, bytes, taken);
 }
 
 static void staging_return(hi_device *device, struct hi_staging *staging) {
   pthread_mutex_lock(&device->lock);
   staging->next = device->staging;
   device->staging = staging;
+  device->staged += staging->bytes;
   pthread_mutex_unlock(&device->lock);
 }
 
 static helio_status copy_in_staged(hi_device *device, helio_place target, const void *source, size_t bytes) {
-  struct hi_staging *staging = staging_take(device, bytes);
-  if (!staging) return hi_fail(HELIO_OUT_OF_MEMORY, "no host memory to copy %zu bytes to %s", bytes, device->name);
+  const helio_member *m = &device->member;
   helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
+  struct hi_staging *staging = NULL;
+  helio_status status = staging_take(device, bytes, &staging);
+  if (status) {
+    return hi_fail(status, "preparing to copy %zu bytes to %s: %s", bytes, device->name, hi_reason(status));
+  }
   memcpy(staging->memory, source, bytes);
-  hi_reason_clear();
-  helio_status status = device->member.memory->copy_in(device->member.device, stream, target, staging->memory, bytes);
-  if (!status) status = device->member.streams->event_record(device->member.device, staging->event, stream);
+  status = m->memory->copy_in(m->device, stream, target, staging->memory, bytes);
+  if (!status) {
+    status = m->streams->event_record(m->device, staging->event, stream);
+    /* Without the event only an idle stream tells that the device has read it. */
+    if (status) staging->lost = m->streams->synchronize(m->device, stream);
+  }
   staging_return(device, staging);
   return status ? hi_device_failed(device, status, "copying to the device") : HELIO_OK;
 }
 
 /* ---- host and device ---- */
 
+static helio_status copy_in_directly(hi_device *device, helio_place target, const void *source, size_t bytes) {
+  const helio_member *m = &device->member;
+  helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
+  helio_status status = m->memory->copy_in(m->device, stream, target, source, bytes);
+  if (!status && !device->synchronous)
+    status = m->streams->synchronize(m->device, stream); /* `source` may change now */
+  return status ? hi_device_failed(device, status, "copying to the device") : HELIO_OK;
+}
+
 helio_status hi_copy_in(hi_device *device, helio_place target, const void *source, size_t bytes) {
   if (bytes == 0) return HELIO_OK;
-  if (!device->synchronous) return copy_in_staged(device, target, source, bytes);
   hi_reason_clear();
-  helio_status status =
-      device->member.memory->copy_in(device->member.device, device->streams[HI_STREAM_COMPUTE], target, source, bytes);
-  return status ? hi_device_failed(device, status, "copying to the device") : HELIO_OK;
+  bool directly = device->synchronous || bytes > largest_staged;
+  return (directly ? copy_in_directly : copy_in_staged)(device, target, source, bytes);
 }
 
 helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes) {
@@ -174,6 +221,17 @@ helio_status hi_copy(hi_device *to, helio_place target, hi_device *from, helio_p
   return status ? hi_fail(status, "copying from %s to %s: %s", from->name, to->name, hi_reason(status)) : HELIO_OK;
 }
 
+/* The way of hi_host_copy for devices that cannot reach each other. */
+static helio_status host_copy_through_host(hi_device *to, helio_stream *stream, helio_place target, hi_device *from,
+                                           helio_place source, size_t bytes) {
+  /* Whatever wrote the source, `stream` waits for it: when it is idle the source can be read on any stream. */
+  helio_status status = to->member.streams->synchronize(to->member.device, stream);
+  if (status) return status;
+  helio_stream *from_stream = hi_device_stream(from, HI_STREAM_COPY);
+  if (!from_stream) return hi_error_as_reason(HELIO_DEVICE_FAILURE); /* the thread may be a plugin's */
+  return through_host(to, stream, target, from, from_stream, source, bytes);
+}
+
 helio_status hi_host_copy(const helio_host *host, const helio_member *to_member, helio_stream *stream,
                           helio_place target, const helio_member *from_member, helio_place source, size_t bytes) {
   (void)host;
@@ -185,9 +243,5 @@ helio_status hi_host_copy(const helio_host *host, const helio_member *to_member,
     status = to->member.memory->copy_peer(to->member.device, stream, target, from->member.device, source, bytes);
   }
   if (status != HELIO_NOT_SUPPORTED) return status;
-  /* Whatever wrote the source, `stream` waits for it: when it is idle the source can be read on any stream. */
-  status = to->member.streams->synchronize(to->member.device, stream);
-  helio_stream *from_stream = status ? NULL : hi_device_stream(from, HI_STREAM_COPY);
-  if (!from_stream) return status ? status : HELIO_DEVICE_FAILURE;
-  return through_host(to, stream, target, from, from_stream, source, bytes);
+  return host_copy_through_host(to, stream, target, from, source, bytes);
 }

@@ -52,8 +52,8 @@ static void close_device(hi_device *device) {
   hi_arena_destroy(device->arena);
   device->arena = NULL;
   for (int i = 0; i < HI_STREAM_COUNT; i++) {
-    if (device->streams[i]) device->member.streams->destroy(handle, device->streams[i]);
-    device->streams[i] = NULL;
+    helio_stream *stream = atomic_exchange(&device->streams[i], NULL);
+    if (stream) device->member.streams->destroy(handle, stream);
   }
   device->member.devices->close(handle);
   device->member.device = NULL;
@@ -117,8 +117,11 @@ static helio_status open_backend(hi_device *device, const hi_device_settings *se
   helio_status status =
       device->member.devices->open(physical->plugin->state, physical->plugin_index, &options, &device->member.device);
   if (status) return hi_device_failed(device, status, "opening the device");
-  status = device->member.streams->create(device->member.device, &device->streams[HI_STREAM_COMPUTE]);
-  return status ? hi_device_failed(device, status, "making a stream") : HELIO_OK;
+  helio_stream *stream = NULL;
+  status = device->member.streams->create(device->member.device, &stream);
+  if (status) return hi_device_failed(device, status, "making a stream");
+  device->streams[HI_STREAM_COMPUTE] = stream;
+  return HELIO_OK;
 }
 
 static helio_status make_status(hi_device *device) {
@@ -155,9 +158,10 @@ helio_status hi_device_use(hi_device *device) {
 }
 
 helio_stream *hi_device_stream(hi_device *device, int index) {
-  if (index == HI_STREAM_COMPUTE) return device->streams[index]; /* made when the device was opened */
+  helio_stream *stream = atomic_load_explicit(&device->streams[index], memory_order_acquire);
+  if (stream) return stream; /* always so for HI_STREAM_COMPUTE: it was made when the device was opened */
   pthread_mutex_lock(&device->lock);
-  helio_stream *stream = device->streams[index];
+  stream = device->streams[index];
   if (!stream) {
     hi_reason_clear();
     helio_status status = device->member.streams->create(device->member.device, &stream);
@@ -165,8 +169,8 @@ helio_stream *hi_device_stream(hi_device *device, int index) {
       hi_device_failed(device, status, "making a stream");
       stream = NULL;
     } else {
+      hi_arena_set_stream(device->arena, index, stream); /* before anybody can hand it work */
       device->streams[index] = stream;
-      hi_arena_set_stream(device->arena, index, stream);
     }
   }
   pthread_mutex_unlock(&device->lock);

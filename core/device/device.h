@@ -38,10 +38,11 @@ typedef struct hi_device {
   bool retired;         /* the settings were changed before it was used; under topology.c's lock */
   bool used;            /* open or being opened: its settings stay; under topology.c's lock */
   pthread_mutex_t lock; /* of opening and of making streams */
-  helio_stream *streams[HI_STREAM_COUNT];
+  _Atomic(helio_stream *) streams[HI_STREAM_COUNT]; /* written under the lock, read without */
   hi_arena *arena;
   hi_block *status;           /* of a helio_status_word */
   struct hi_staging *staging; /* kept by copy.c */
+  size_t staged;              /* bytes of it */
   helio_event *order;         /* likewise */
   void *plans;                /* kept by ops/plans.c */
   void (*plans_free)(void *plans);

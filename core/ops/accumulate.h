@@ -5,7 +5,6 @@
 
 #include <helio/plugin.h>
 
-helio_status hi_host_accumulate(const helio_host *host, const helio_member *member, helio_stream *stream,
-                                helio_place into, helio_place from, helio_type type, size_t count, double scale);
+helio_status hi_host_accumulate(const helio_host *host, const helio_member *member, const helio_accumulation *what);
 
 #endif

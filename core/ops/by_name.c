@@ -11,6 +11,7 @@ static helio_status unknown(const char *name) {
   const helio_operation_info *const *list = helio_operations(&count);
   const char *names[128];
   if (!list || !name) return hi_fail(HELIO_INVALID_ARGUMENT, "operation is NULL");
+  if (count > 128) count = 128;
   for (int i = 0; i < count; i++) names[i] = list[i]->name;
   const char *near = hi_nearest(name, names, count);
   return hi_fail(HELIO_INVALID_ARGUMENT, "there is no operation '%s'%s%s%s", name, near ? "; did you mean '" : "",
@@ -35,8 +36,9 @@ helio_status helio_operation_run(const helio_operation_options *given, helio_ten
                   .wanted_type = o.type ? o.type : HELIO_FLOAT32};
   if (o.attributes) {
     size_t size = *(const size_t *)o.attributes;
-    if (size < sizeof size || size > sizeof call.attributes || size % sizeof(int64_t) != 0) {
-      return hi_fail(HELIO_INVALID_ARGUMENT, "%s: attributes of %zu bytes are none of plugin.h", row->info.name, size);
+    if (size != row->attributes_size) {
+      return hi_fail(HELIO_INVALID_ARGUMENT, "%s: its attributes are %zu bytes, not %zu", row->info.name,
+                     row->attributes_size, size);
     }
     memcpy(&call.attributes, o.attributes, size);
   }

@@ -22,15 +22,17 @@ typedef struct choice {
   bool elsewhere; /* than asked for or preferred */
 } choice;
 
+/* A device that has no kernel at all is not opened for finding out. */
 static helio_status try_device(const hi_call *call, hi_device *device, choice *result) {
-  helio_status status = hi_device_use(device);
+  helio_status status = hi_plan_possible(device, call);
+  if (!status) status = hi_device_use(device);
   if (!status) status = hi_plan_get(device, call, &result->plan);
   if (!status) result->device = device;
   return status;
 }
 
 static bool writes(const hi_row *row, int input) {
-  return toupper((unsigned char)row->inputs[input]) == 'V';
+  return (size_t)input < strlen(row->inputs) && toupper((unsigned char)row->inputs[input]) == 'V';
 }
 
 /* The first device in order of preference that can; `preferred` and `reason` say why it is not what was hoped for. */
@@ -79,10 +81,9 @@ static helio_status choose(const hi_call *call, choice *result) {
   return try_all(call, request.device->name, reason, result);
 }
 
-/* Fills the places of inputs, copied to the device where they are not there, and of new outputs. `moved` receives the
- * copies of inputs that the kernel writes. */
-static helio_status gather_places(const hi_call *call, const choice *where, helio_place *places, helio_tensor **outputs,
-                                  helio_tensor **moved) {
+/* Fills the places of inputs, copied to the device where they are not there. `moved` receives the copies of inputs that
+ * the kernel writes. */
+static helio_status gather_inputs(const hi_call *call, const choice *where, helio_place *places, helio_tensor **moved) {
   for (int i = 0; i < call->input_count; i++) {
     helio_tensor *input = call->inputs[i];
     places[i] = (helio_place){NULL, 0};
@@ -95,6 +96,11 @@ static helio_status gather_places(const hi_call *call, const choice *where, heli
     }
     places[i] = hi_tensor_place(input);
   }
+  return HELIO_OK;
+}
+
+static helio_status make_outputs(const hi_call *call, const choice *where, helio_place *places,
+                                 helio_tensor **outputs) {
   for (int i = 0; call->row->outputs[i]; i++) {
     const hi_output *output = &call->outputs[i];
     places[call->input_count + i] = (helio_place){NULL, 0};
@@ -118,28 +124,6 @@ static helio_status return_moved(const hi_call *call, helio_tensor *const *moved
   return HELIO_OK;
 }
 
-helio_status hi_run_plan(hi_device *device, const hi_plan *plan, int stream, const hi_call *call,
-                         const helio_place *places) {
-  size_t workspace_bytes = hi_plan_workspace(plan);
-  hi_block *workspace = NULL;
-  if (workspace_bytes > 0) {
-    workspace = hi_arena_allocate(device->arena, workspace_bytes, stream, "workspace");
-    if (!workspace) return helio_error_pending();
-  }
-  helio_run run = {.size = sizeof run,
-                   .stream = device->streams[stream],
-                   .places = places,
-                   .place_size = sizeof *places,
-                   .status = device->status->place,
-                   .scalars = call->scalars,
-                   .scalar_count = (size_t)call->row->scalars};
-  if (workspace) run.workspace = workspace->place;
-  hi_reason_clear();
-  helio_status status = hi_plan_kernel(plan)->run(hi_plan_prepared(plan), &run);
-  hi_block_release(workspace);
-  return status ? hi_device_failed(device, status, call->row->info.label) : HELIO_OK;
-}
-
 /* Is anything written at all? */
 static bool has_work(const hi_call *call, helio_tensor *const *outputs) {
   for (int i = 0; i < HI_MAX_OUTPUTS; i++) {
@@ -148,14 +132,23 @@ static bool has_work(const hi_call *call, helio_tensor *const *outputs) {
   return call->row->inputs[0] == 'V' && call->inputs[0]->elements > 0;
 }
 
-static helio_status run_at(hi_call *call, const choice *where, helio_place *places, helio_tensor **outputs) {
+/* Copies of inputs are needed for this call alone: they belong to a pool that ends with it. */
+static helio_status run_with_inputs(const hi_call *call, const choice *where, helio_place *places, bool work) {
   helio_tensor *moved[HI_MAX_FIXED_INPUTS] = {NULL};
-  helio_status status = gather_places(call, where, places, outputs, moved);
-  if (status) return status;
-  hi_placement_log(call->row, where->device);
-  if (!has_work(call, outputs)) return HELIO_OK;
-  status = hi_run_plan(where->device, where->plan, HI_STREAM_COMPUTE, call, places);
-  return status ? status : return_moved(call, moved);
+  helio_scope pool = helio_pool_enter();
+  helio_status status = gather_inputs(call, where, places, moved);
+  if (!status) {
+    hi_placement_log(call->row, where->device);
+    if (work) status = hi_plan_run(where->plan, where->device, HI_STREAM_COMPUTE, call, places);
+    if (!status && work) status = return_moved(call, moved);
+  }
+  helio_pool_leave(&pool);
+  return status;
+}
+
+static helio_status run_at(const hi_call *call, const choice *where, helio_place *places, helio_tensor **outputs) {
+  helio_status status = make_outputs(call, where, places, outputs);
+  return status ? status : run_with_inputs(call, where, places, has_work(call, outputs));
 }
 
 helio_status hi_dispatch(hi_call *call, helio_tensor **outputs) {
@@ -176,4 +169,15 @@ helio_status hi_dispatch(hi_call *call, helio_tensor **outputs) {
 helio_tensor *hi_dispatch_one(hi_call *call) {
   helio_tensor *outputs[HI_MAX_OUTPUTS];
   return hi_dispatch(call, outputs) ? NULL : outputs[0];
+}
+
+bool hi_runs_where_wanted(hi_call *call) {
+  int count;
+  choice where = {0};
+  hi_request request = hi_placement_request();
+  hi_device *device = request.named ? request.device : hi_devices(&count)[0];
+  if (!device || hi_call_check(call)) return true; /* dispatch will say what is wrong */
+  helio_status status = try_device(call, device, &where);
+  if (!status) hi_plan_release(where.plan);
+  return status != HELIO_NOT_SUPPORTED;
 }

@@ -35,10 +35,6 @@ helio_tensor *hi_gradient_unbroadcast(helio_tensor *value, const helio_shape *sh
   return helio_reshape(value, *shape);
 }
 
-static helio_tensor *dy_of(const hi_backward *call) {
-  return call->output_gradients[0];
-}
-
 static helio_type type_of(const hi_backward *call) {
   return dy_of(call)->type;
 }

@@ -5,6 +5,11 @@
 
 #include "ops/table.h"
 
+/* What flows back into the operation's first output. */
+static inline helio_tensor *dy_of(const hi_backward *call) {
+  return call->output_gradients[0];
+}
+
 /* Is the gradient by this input asked for, and is there one? Integers have none. */
 bool hi_gradient_wanted(const hi_backward *call, int input);
 

@@ -5,10 +5,6 @@
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
-static helio_tensor *dy_of(const hi_backward *call) {
-  return call->output_gradients[0];
-}
-
 /* ---- activations ---- */
 
 /* dx of an activation, by dy and the one of x and y that its gradient is written in. */
@@ -27,6 +23,10 @@ static helio_tensor *activation_gradient(helio_activation activation, double alp
  * fused while gradients are wanted. */
 static helio_tensor *before_activation(uint32_t activation, helio_tensor *dy, helio_tensor *y) {
   if (activation == 0 || activation == HELIO_LINEAR) return dy;
+  if (!hi_activation_by_output((helio_activation)activation)) {
+    hi_fail(HELIO_NOT_SUPPORTED, "activation %u has no gradient inside another operation", activation);
+    return NULL;
+  }
   return activation_gradient((helio_activation)activation, 0, dy, y);
 }
 
@@ -53,7 +53,7 @@ static helio_activation activation_of(const hi_backward *call) {
 
 helio_status hi_gradient_activation(const hi_backward *call) {
   if (!hi_gradient_wanted(call, 0)) return HELIO_OK;
-  helio_tensor *x_or_y = call->row->keeps_inputs ? call->inputs[0] : call->outputs[0];
+  helio_tensor *x_or_y = hi_activation_by_output(activation_of(call)) ? call->outputs[0] : call->inputs[0];
   double alpha = call->row->scalars ? call->scalars[0].real : 0;
   return hi_gradient_give(call, 0, activation_gradient(activation_of(call), alpha, dy_of(call), x_or_y));
 }

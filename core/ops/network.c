@@ -45,6 +45,10 @@ static helio_tensor *with_alpha(const char *function, helio_operation operation,
 }
 
 helio_tensor *helio_elu(helio_tensor *x, double alpha) {
+  if (alpha < 0) { /* its gradient is written in y, which then no longer tells on which side x was */
+    if (!hi_enter(__func__)) hi_fail(HELIO_INVALID_ARGUMENT, "Elu: alpha is %g, which is negative", alpha);
+    return NULL;
+  }
   return with_alpha(__func__, HELIO_OP_ELU, x, alpha);
 }
 
@@ -52,36 +56,58 @@ helio_tensor *helio_leaky_relu(helio_tensor *x, double alpha) {
   return with_alpha(__func__, HELIO_OP_LEAKY_RELU, x, alpha);
 }
 
-/* ---- activations inside other operations ---- */
-
-/* The gradient of these is written in x, which a fused operation does not keep: they run as rows of their own. */
-static bool runs_apart(helio_activation activation) {
-  return activation == HELIO_SOFTPLUS || activation == HELIO_SWISH || activation == HELIO_GELU ||
-         activation == HELIO_GELU_TANH;
-}
+/* ---- activations and biases inside other operations ---- */
 
 static helio_tensor *activate(helio_activation activation, helio_tensor *x) {
   switch (activation) {
+  case HELIO_RELU:
+    return helio_relu(x);
+  case HELIO_SIGMOID:
+    return helio_sigmoid(x);
+  case HELIO_TANH:
+    return helio_tanh(x);
   case HELIO_SOFTPLUS:
     return helio_softplus(x);
   case HELIO_SWISH:
     return helio_swish(x);
+  case HELIO_GELU:
+    return helio_gelu(x, false);
+  case HELIO_GELU_TANH:
+    return helio_gelu(x, true);
   default:
-    return helio_gelu(x, activation == HELIO_GELU_TANH);
+    return x;
   }
+}
+
+/* Runs a product whose third input is a bias. An activation whose gradient is written in x, which a fused operation
+ * does not keep, runs as a row of its own; so do activation and bias where the device would otherwise not run the
+ * product. */
+static helio_tensor *fused(hi_call *call, helio_tensor **inputs, uint32_t *activation) {
+  helio_activation after = (helio_activation)*activation;
+  if (after == HELIO_LINEAR || (after && !hi_activation_by_output(after))) *activation = 0;
+  if (after == HELIO_LINEAR || *activation) after = (helio_activation)0;
+  if ((*activation || inputs[2]) && !hi_runs_where_wanted(call)) {
+    helio_tensor *bias = inputs[2];
+    after = (helio_activation)(*activation ? *activation : (uint32_t)after);
+    *activation = 0;
+    inputs[2] = NULL;
+    helio_tensor *y = hi_dispatch_one(call);
+    return activate(after, bias ? helio_add(y, bias) : y);
+  }
+  helio_tensor *y = hi_dispatch_one(call);
+  return after ? activate(after, y) : y;
 }
 
 helio_tensor *helio_matmul_with(const helio_matmul_options *given) {
   helio_matmul_options o;
   if (!hi_options_enter("helio_matmul", &o, sizeof o, given)) return NULL;
-  bool apart = runs_apart(o.activation);
-  hi_call call = {.row = hi_row_of(HELIO_OP_MATMUL), .inputs = (helio_tensor *[]){o.a, o.b, o.bias}, .input_count = 3};
+  helio_tensor *inputs[] = {o.a, o.b, o.bias};
+  hi_call call = {.row = hi_row_of(HELIO_OP_MATMUL), .inputs = inputs, .input_count = 3};
   call.attributes.matmul = (helio_matmul_attributes){.size = sizeof call.attributes.matmul,
                                                      .transpose_a = o.transpose_a,
                                                      .transpose_b = o.transpose_b,
-                                                     .activation = apart ? 0 : (uint32_t)o.activation};
-  helio_tensor *y = hi_dispatch_one(&call);
-  return apart ? activate(o.activation, y) : y;
+                                                     .activation = (uint32_t)o.activation};
+  return fused(&call, inputs, &call.attributes.matmul.activation);
 }
 
 /* ---- convolution ---- */
@@ -109,13 +135,12 @@ static bool sane_padding(helio_padding padding) {
 }
 
 static helio_tensor *convolve(const helio_nn_conv2d_options *o) {
-  bool apart = runs_apart(o->activation);
-  hi_call call = {
-      .row = hi_row_of(HELIO_OP_CONV2D), .inputs = (helio_tensor *[]){o->x, o->kernel, o->bias}, .input_count = 3};
+  helio_tensor *inputs[] = {o->x, o->kernel, o->bias};
+  hi_call call = {.row = hi_row_of(HELIO_OP_CONV2D), .inputs = inputs, .input_count = 3};
   helio_conv2d_attributes *how = &call.attributes.conv2d;
   how->size = sizeof *how;
   how->groups = (uint32_t)(o->groups ? o->groups : 1);
-  how->activation = apart ? 0 : (uint32_t)o->activation;
+  how->activation = (uint32_t)o->activation;
   two_numbers(o->stride, 1, how->stride);
   two_numbers(o->dilation, 1, how->dilation);
   if (o->padding == HELIO_SAME && o->x && o->kernel && o->x->shape.rank == 4 && o->kernel->shape.rank == 4) {
@@ -124,8 +149,7 @@ static helio_tensor *convolve(const helio_nn_conv2d_options *o) {
                &how->padding[2 * i]);
     }
   }
-  helio_tensor *y = hi_dispatch_one(&call);
-  return apart ? activate(o->activation, y) : y;
+  return fused(&call, inputs, &how->activation);
 }
 
 helio_tensor *helio_nn_conv2d_with(const helio_nn_conv2d_options *given) {

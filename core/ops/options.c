@@ -12,7 +12,11 @@ static bool read_options(void *to, size_t known, const void *from) {
     return false;
   }
   size_t size = *(const size_t *)from;
-  if (size < sizeof(size_t) || !helio_struct_fits(from, known)) {
+  if (size < sizeof(size_t) || size >= 65536) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the options' size is %zu; set it to sizeof the struct", size);
+    return false;
+  }
+  if (!helio_struct_fits(from, known)) {
     hi_fail(HELIO_NOT_SUPPORTED, "the program was built for a newer helio and sets an option that this one lacks");
     return false;
   }

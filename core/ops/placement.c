@@ -23,7 +23,7 @@ static _Thread_local struct {
 
 static atomic_bool soft, strict, log_placement;
 static atomic_ullong operations, bytes_copied, input_copies, input_bytes;
-static atomic_ullong warned[2]; /* a bit for each operation */
+static atomic_ullong warned[(HI_OPERATION_COUNT + 63) / 64]; /* a bit for each operation */
 
 void hi_placement_start(void) {
   atomic_store(&soft, hi_environment_number(HI_SOFT_PLACEMENT));
@@ -33,29 +33,28 @@ void hi_placement_start(void) {
   atomic_store(&bytes_copied, 0);
   atomic_store(&input_copies, 0);
   atomic_store(&input_bytes, 0);
-  atomic_store(&warned[0], 0);
-  atomic_store(&warned[1], 0);
+  for (size_t i = 0; i < sizeof warned / sizeof warned[0]; i++) atomic_store(&warned[i], 0);
 }
 
+/* The scope counts even if its name is wrong or an error is pending: what is inside must not run elsewhere. */
 helio_scope helio_device_enter(const char *name) {
   helio_scope outer = {.open = 1, .depth = mine.depth};
-  if (hi_enter_unstarted(__func__)) return outer;
+  bool blocked = hi_enter_unstarted(__func__);
   if (mine.depth == DEEPEST) {
-    hi_fail(HELIO_WRONG_STATE, "more than %d device scopes inside each other", DEEPEST);
+    if (!blocked) hi_fail(HELIO_WRONG_STATE, "more than %d device scopes inside each other", DEEPEST);
     return outer;
   }
-  scope *s = &mine.scopes[mine.depth];
+  scope *s = &mine.scopes[mine.depth++];
   memset(s, 0, sizeof *s);
   s->request.named = name != NULL;
-  if (name && !hi_name_parse(name, &s->request.name)) {
+  if (name && !hi_name_parse(name, &s->request.name) && !blocked) {
     hi_fail(HELIO_INVALID_ARGUMENT, "'%s' is not the name of a device; names look like cpu:0 or /device:GPU:1", name);
   }
-  mine.depth++;
   return outer;
 }
 
 void helio_device_leave(helio_scope *outer) {
-  mine.depth = outer->depth;
+  if (outer) mine.depth = outer->depth;
 }
 
 hi_request hi_placement_request(void) {

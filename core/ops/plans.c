@@ -199,12 +199,25 @@ static helio_status ask_kernel(hi_device *device, const hi_call *call, hi_plan *
                            .attributes = call->attributes.size ? &call->attributes : NULL};
     helio_plan_answer result = {.size = sizeof result};
     status = plan->kernel->plan(device->member.device, &abi_call, &result);
-    plan->prepared = result.plan;
-    plan->workspace = result.workspace;
+    if (!status) {
+      plan->prepared = result.plan;
+      plan->workspace = result.workspace;
+    }
   }
   free(described);
   free(arguments);
   return status;
+}
+
+static helio_type type_of(const hi_call *call) {
+  return call->input_count ? call->inputs[0]->type : call->outputs[0].type;
+}
+
+helio_status hi_plan_possible(const hi_device *device, const hi_call *call) {
+  helio_type type = type_of(call);
+  if (device->physical->plugin->kernel_of[call->row->operation][type]) return HELIO_OK;
+  hi_reason_say("%s has no kernel for %s in %s", device->info.backend, call->row->info.label, helio_type_name(type));
+  return HELIO_NOT_SUPPORTED;
 }
 
 static hi_plan *plan_new(hi_device *device, const hi_call *call, const key *k, uint64_t hash) {
@@ -213,18 +226,12 @@ static hi_plan *plan_new(hi_device *device, const hi_call *call, const key *k, u
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a plan on %s", device->name);
     return NULL;
   }
-  const helio_type type = call->input_count ? call->inputs[0]->type : call->outputs[0].type;
-  plan->kernel = device->physical->plugin->kernel_of[call->row->operation][type];
+  plan->kernel = device->physical->plugin->kernel_of[call->row->operation][type_of(call)];
   plan->hash = hash;
   plan->words = k->count;
   memcpy(plan->key, k->words, k->count * sizeof(int64_t));
   hi_reason_clear();
-  if (!plan->kernel) {
-    plan->status = HELIO_NOT_SUPPORTED;
-    hi_reason_say("%s has no kernel for %s in %s", device->info.backend, call->row->info.label, helio_type_name(type));
-  } else {
-    plan->status = ask_kernel(device, call, plan);
-  }
+  plan->status = ask_kernel(device, call, plan);
   if (plan->status == HELIO_NOT_SUPPORTED) plan->reason = strdup(hi_reason(HELIO_NOT_SUPPORTED));
   if (plan->status == HELIO_OK || plan->status == HELIO_NOT_SUPPORTED) return plan;
   hi_device_failed(device, plan->status, call->row->info.label);
@@ -279,16 +286,25 @@ void hi_plan_release(hi_plan *plan) {
   atomic_fetch_sub_explicit(&plan->users, 1, memory_order_release);
 }
 
-const helio_kernel *hi_plan_kernel(const hi_plan *plan) {
-  return plan->kernel;
-}
-
-helio_plan *hi_plan_prepared(const hi_plan *plan) {
-  return plan->prepared;
-}
-
-size_t hi_plan_workspace(const hi_plan *plan) {
-  return plan->workspace;
+helio_status hi_plan_run(const hi_plan *plan, hi_device *device, int stream, const hi_call *call,
+                         const helio_place *places) {
+  hi_block *workspace = NULL;
+  if (plan->workspace > 0) {
+    workspace = hi_arena_allocate(device->arena, plan->workspace, stream, "workspace");
+    if (!workspace) return helio_error_pending();
+  }
+  helio_run run = {.size = sizeof run,
+                   .stream = device->streams[stream],
+                   .places = places,
+                   .place_size = sizeof *places,
+                   .status = device->status->place,
+                   .scalars = call->scalars,
+                   .scalar_count = (size_t)call->row->scalars};
+  if (workspace) run.workspace = workspace->place;
+  hi_reason_clear();
+  helio_status status = plan->kernel->run(plan->prepared, &run);
+  hi_block_release(workspace);
+  return status ? hi_device_failed(device, status, call->row->info.label) : HELIO_OK;
 }
 
 int hi_plan_count(hi_device *device) {

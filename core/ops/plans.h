@@ -8,14 +8,18 @@
 
 typedef struct hi_plan hi_plan;
 
+/* HELIO_NOT_SUPPORTED, with the reason, if the device's backend has no kernel for the operation in this type. Looks at
+ * tables only. */
+helio_status hi_plan_possible(const hi_device *device, const hi_call *call);
+
 /* The plan for a call on a device that is in use, held until hi_plan_release(). HELIO_NOT_SUPPORTED: the device has no
  * kernel for it, hi_reason() says why, and the thread's error is not set; it is for any other failure. */
 helio_status hi_plan_get(hi_device *device, const hi_call *call, hi_plan **plan);
 void hi_plan_release(hi_plan *plan);
 
-const helio_kernel *hi_plan_kernel(const hi_plan *plan);
-helio_plan *hi_plan_prepared(const hi_plan *plan);
-size_t hi_plan_workspace(const hi_plan *plan);
+/* Runs it at the places of the call's arguments, in the order of one of the device's streams. */
+helio_status hi_plan_run(const hi_plan *plan, hi_device *device, int stream, const hi_call *call,
+                         const helio_place *places);
 
 /* How many plans a device keeps at the most, and how many it has now: for tests. */
 enum { HI_MOST_PLANS = 2048 };

@@ -33,6 +33,10 @@ helio_status hi_shape_matmul(hi_call *call);
 
 /* shape_network.c */
 helio_status hi_shape_conv2d(hi_call *call);
+helio_status hi_shape_conv2d_grad_input(hi_call *call);  /* the caller says the shape of x, which must give dy's */
+helio_status hi_shape_conv2d_grad_kernel(hi_call *call); /* likewise that of the kernel */
+helio_status hi_shape_max_pool_grad(hi_call *call);      /* likewise that of x */
+helio_status hi_shape_average_pool_grad(hi_call *call);
 helio_status hi_shape_max_pool(hi_call *call);
 helio_status hi_shape_average_pool(hi_call *call);
 helio_status hi_shape_sparse_cross_entropy(hi_call *call);
@@ -40,6 +44,7 @@ helio_status hi_shape_cross_entropy(hi_call *call);
 helio_status hi_shape_moments(hi_call *call);
 helio_status hi_shape_normalize(hi_call *call);
 helio_status hi_shape_normalize_sums(hi_call *call);
+helio_status hi_shape_normalize_grad_input(hi_call *call);
 helio_status hi_shape_layer_norm(hi_call *call);
 helio_status hi_shape_layer_norm_grad(hi_call *call);
 helio_status hi_shape_update(hi_call *call);

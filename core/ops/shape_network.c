@@ -3,7 +3,7 @@
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
-/* How many places a window of `extent` elements, `dilation` apart, has; −1 if it does not fit at all. */
+/* How many places a window of `window` elements, `dilation` apart, has; −1 if it does not fit at all. */
 static int64_t places(int64_t input, uint32_t before, uint32_t behind, int64_t window, uint32_t stride,
                       uint32_t dilation) {
   int64_t span = (window - 1) * (int64_t)dilation + 1, room = input + before + behind;
@@ -21,11 +21,11 @@ static bool sane(const uint32_t *numbers, int count) {
   return true;
 }
 
-helio_status hi_shape_conv2d(hi_call *call) {
-  const helio_shape *x = hi_input_shape(call, 0), *kernel = hi_input_shape(call, 1);
+/* The shape of a convolution's result. */
+static helio_status convolve(const hi_call *call, const helio_shape *x, const helio_shape *kernel, helio_shape *y) {
   const helio_conv2d_attributes *how = &call->attributes.conv2d;
   if (x->rank != 4 || kernel->rank != 4) return hi_shape_wrong_pair(call, x, kernel, "are not NHWC and HWIO");
-  if (how->groups < 1 || kernel->extent[2] * (int64_t)how->groups != x->extent[3] ||
+  if (how->groups < 1 || !within(how->groups) || kernel->extent[2] * (int64_t)how->groups != x->extent[3] ||
       kernel->extent[3] % how->groups != 0) {
     return hi_shape_wrong_pair(call, x, kernel, "have channels that do not go together");
   }
@@ -33,47 +33,94 @@ helio_status hi_shape_conv2d(hi_call *call) {
       kernel->extent[0] >= 1 << 24 || kernel->extent[1] >= 1 << 24) {
     return hi_shape_wrong_pair(call, x, kernel, "come with attributes that are out of range");
   }
-  int64_t height =
-      places(x->extent[1], how->padding[0], how->padding[1], kernel->extent[0], how->stride[0], how->dilation[0]);
-  int64_t width =
-      places(x->extent[2], how->padding[2], how->padding[3], kernel->extent[1], how->stride[1], how->dilation[1]);
-  if (height < 0 || width < 0) return hi_shape_wrong_pair(call, x, kernel, "leave no place for the kernel");
+  *y = (helio_shape){.rank = 4};
+  y->extent[0] = x->extent[0];
+  y->extent[3] = kernel->extent[3];
+  for (int i = 0; i < 2; i++) {
+    const uint32_t *padding = &how->padding[2 * i];
+    y->extent[1 + i] =
+        places(x->extent[1 + i], padding[0], padding[1], kernel->extent[i], how->stride[i], how->dilation[i]);
+    if (y->extent[1 + i] < 0) return hi_shape_wrong_pair(call, x, kernel, "leave no place for the kernel");
+  }
+  return HELIO_OK;
+}
+
+helio_status hi_shape_conv2d(hi_call *call) {
+  const helio_shape *x = hi_input_shape(call, 0), *kernel = hi_input_shape(call, 1);
+  helio_shape result;
+  helio_status status = convolve(call, x, kernel, &result);
+  if (status) return status;
   if (call->inputs[2]) {
     const helio_shape *bias = hi_input_shape(call, 2);
     if (bias->rank != 1 || bias->extent[0] != kernel->extent[3]) {
       return hi_shape_wrong_pair(call, kernel, bias, "do not go together: the bias has one element for each channel");
     }
   }
-  helio_shape result = {4, {x->extent[0], height, width, kernel->extent[3]}};
   return hi_shape_answer(call, 0, call->inputs[0]->type, &result);
 }
 
-static helio_status pool(hi_call *call) {
-  const helio_shape *x = hi_input_shape(call, 0);
+/* A gradient has the shape that the caller asks for, if what the operation would make of it is the shape of dy. */
+static helio_status answer_if(hi_call *call, const helio_shape *forward, const helio_shape *dy) {
+  if (!hi_shape_equal(forward, dy)) return hi_shape_wrong_pair(call, &call->wanted, dy, "do not go together");
+  return hi_shape_answer(call, 0, call->inputs[0]->type, &call->wanted);
+}
+
+helio_status hi_shape_conv2d_grad_input(hi_call *call) {
+  helio_shape forward;
+  helio_status status = convolve(call, &call->wanted, hi_input_shape(call, 1), &forward);
+  return status ? status : answer_if(call, &forward, hi_input_shape(call, 0));
+}
+
+helio_status hi_shape_conv2d_grad_kernel(hi_call *call) {
+  helio_shape forward;
+  helio_status status = convolve(call, hi_input_shape(call, 0), &call->wanted, &forward);
+  return status ? status : answer_if(call, &forward, hi_input_shape(call, 1));
+}
+
+/* The shape of what pooling makes of x. */
+static helio_status pool(const hi_call *call, const helio_shape *x, helio_shape *y) {
   const helio_pool_attributes *how = &call->attributes.pool;
   if (x->rank != 4) return hi_shape_wrong(call, x, "is not NHWC");
-  helio_shape result = *x;
+  *y = *x;
   for (int i = 0; i < 2; i++) {
     const uint32_t *padding = &how->padding[2 * i];
     bool good = x->extent[1 + i] > 0 && sane(&how->window[i], 1) && sane(&how->stride[i], 1) &&
                 padding[0] < how->window[i] && padding[1] < how->window[i];
-    result.extent[1 + i] =
-        good ? places(x->extent[1 + i], padding[0], padding[1], how->window[i], how->stride[i], 1) : -1;
-    if (result.extent[1 + i] < 0) return hi_shape_wrong(call, x, "leaves no place for the window");
+    y->extent[1 + i] = good ? places(x->extent[1 + i], padding[0], padding[1], how->window[i], how->stride[i], 1) : -1;
+    if (y->extent[1 + i] < 0) return hi_shape_wrong(call, x, "leaves no place for the window");
   }
-  return hi_shape_answer(call, 0, call->inputs[0]->type, &result);
+  return HELIO_OK;
 }
 
 /* The winner's place in its window is a byte where the window has no more places than that. */
-helio_status hi_shape_max_pool(hi_call *call) {
-  helio_status status = pool(call);
-  if (status) return status;
+static helio_type winner_type(const hi_call *call) {
   uint64_t window = (uint64_t)call->attributes.pool.window[0] * call->attributes.pool.window[1];
-  return hi_shape_answer(call, 1, window <= 256 ? HELIO_UINT8 : HELIO_INT32, &call->outputs[0].shape);
+  return window <= 256 ? HELIO_UINT8 : HELIO_INT32;
 }
 
 helio_status hi_shape_average_pool(hi_call *call) {
-  return pool(call);
+  helio_shape result;
+  helio_status status = pool(call, hi_input_shape(call, 0), &result);
+  return status ? status : hi_shape_answer(call, 0, call->inputs[0]->type, &result);
+}
+
+helio_status hi_shape_max_pool(hi_call *call) {
+  helio_status status = hi_shape_average_pool(call);
+  return status ? status : hi_shape_answer(call, 1, winner_type(call), &call->outputs[0].shape);
+}
+
+helio_status hi_shape_average_pool_grad(hi_call *call) {
+  helio_shape forward;
+  helio_status status = pool(call, &call->wanted, &forward);
+  return status ? status : answer_if(call, &forward, hi_input_shape(call, 0));
+}
+
+helio_status hi_shape_max_pool_grad(hi_call *call) {
+  const helio_shape *dy = hi_input_shape(call, 0), *winners = hi_input_shape(call, 1);
+  if (!hi_shape_equal(dy, winners) || call->inputs[1]->type != winner_type(call)) {
+    return hi_shape_wrong_pair(call, dy, winners, "of gradient and winners do not go together");
+  }
+  return hi_shape_average_pool_grad(call);
 }
 
 static helio_status rows_and_gradient(hi_call *call) {
@@ -124,9 +171,23 @@ helio_status hi_shape_normalize(hi_call *call) {
   return status ? status : hi_shape_same(call);
 }
 
+/* Inputs 0 and 1 are dy and x. */
+static helio_status gradient_and_input(hi_call *call) {
+  const helio_shape *dy = hi_input_shape(call, 0), *x = hi_input_shape(call, 1);
+  return hi_shape_equal(dy, x) ? HELIO_OK : hi_shape_wrong_pair(call, dy, x, "of gradient and input differ");
+}
+
+helio_status hi_shape_normalize_grad_input(hi_call *call) {
+  helio_shape channels;
+  helio_status status = gradient_and_input(call);
+  if (!status) status = per_channel(call, 1, 2, &channels);
+  return status ? status : hi_shape_same(call);
+}
+
 helio_status hi_shape_normalize_sums(hi_call *call) {
   helio_shape channels;
-  helio_status status = per_channel(call, 1, 2, &channels);
+  helio_status status = gradient_and_input(call);
+  if (!status) status = per_channel(call, 1, 2, &channels);
   if (!status) status = hi_shape_answer(call, 0, call->inputs[0]->type, &channels);
   return status ? status : hi_shape_answer(call, 1, call->inputs[0]->type, &channels);
 }
@@ -150,9 +211,19 @@ helio_status hi_shape_layer_norm(hi_call *call) {
 
 helio_status hi_shape_layer_norm_grad(hi_call *call) {
   const helio_shape *x = hi_input_shape(call, 1);
+  helio_status status = gradient_and_input(call);
+  if (status) return status;
   if (x->rank < 1) return hi_shape_wrong(call, x, "has no last axis");
-  helio_shape channels = {1, {x->extent[x->rank - 1]}};
-  helio_status status = hi_shape_same(call);
+  helio_shape channels = {1, {x->extent[x->rank - 1]}}, rows = without_last(x);
+  if (call->inputs[2] && !hi_shape_equal(hi_input_shape(call, 2), &channels)) {
+    return hi_shape_wrong_pair(call, x, hi_input_shape(call, 2), "do not go together: one element for each channel");
+  }
+  for (int i = 3; i < 5; i++) {
+    if (!hi_shape_equal(hi_input_shape(call, i), &rows)) {
+      return hi_shape_wrong_pair(call, x, hi_input_shape(call, i), "do not go together: one element for each row");
+    }
+  }
+  status = hi_shape_same(call);
   if (!status) status = hi_shape_answer(call, 1, call->inputs[0]->type, &channels);
   return status ? status : hi_shape_answer(call, 2, call->inputs[0]->type, &channels);
 }

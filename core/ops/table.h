@@ -81,6 +81,7 @@ struct hi_row {
   const char *inputs;  /* in plugin.h's letters: "TTt" */
   const char *outputs; /* likewise */
   int scalars;
+  size_t attributes_size;               /* 0: it has none */
   helio_status (*shape)(hi_call *call); /* checks the inputs' shapes and fills the outputs */
 
   /* The way back; NULL: it has none, gradients stop here. */
@@ -92,6 +93,9 @@ const hi_row *hi_row_of(helio_operation operation);
 
 /* NULL if no operation has that name. */
 const hi_row *hi_row_named(const char *name);
+
+/* Is the gradient of an activation written in its result (else in its input)? */
+bool hi_activation_by_output(helio_activation activation);
 
 /* How many outputs the row has, and whether one of them may be left out. */
 int hi_row_outputs(const hi_row *row);

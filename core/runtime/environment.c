@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/environment.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "runtime/nearest.h"
+#include "runtime/plugins.h"
 
 extern char **environ;
 
@@ -18,16 +20,19 @@ static const char *const kind_names[] = {"text", "flag", "integer", "size", "fra
 typedef struct entry {
   helio_setting info; /* its strings belong to the entry */
   kind kind;
-  uint64_t number;
+  uint64_t number, most;
   double fraction;
+  char bound[32]; /* "at most 4096" */
 } entry;
 
 static const struct {
   const char *name;
   kind kind;
-  const char *value, *choices, *help;
+  const char *value, *choices;
+  uint64_t most;
+  const char *help;
 } core_settings[] = {
-#define ROW(symbol, kind, value, choices, help) {"HELIO_" #symbol, kind, value, choices, help},
+#define ROW(symbol, kind, value, choices, most, help) {"HELIO_" #symbol, kind, value, choices, most, help},
     HI_SETTING_LIST(ROW)
 #undef ROW
 };
@@ -37,6 +42,10 @@ static const struct {
 static entry *entries[256];
 static const helio_setting *public_list[256];
 static int entry_count;
+
+/* How the variables begin of plugins whose parameters were refused: they mean something, even if it is unknown what. */
+static char refused[32][80];
+static int refused_count;
 
 bool hi_parse_number(const char *text, size_t length, uint64_t *number) {
   uint64_t value = 0;
@@ -134,7 +143,8 @@ static const char *parse_value(entry *e) {
   case FLAG:
     return parse_flag(text, &e->number) ? NULL : "0 or 1";
   case INTEGER:
-    return hi_parse_number(text, strlen(text), &e->number) ? NULL : "a number that is not negative";
+    if (!hi_parse_number(text, strlen(text), &e->number)) return "a number that is not negative";
+    return e->number <= e->most ? NULL : e->bound;
   case SIZE:
     return hi_parse_size(text, strlen(text), false, &e->number) ? NULL : "a size such as 512M or 2G";
   case FRACTION:
@@ -160,6 +170,7 @@ static entry *entry_new(const char *name, kind what, const char *value, const ch
   const char *given = getenv(name);
   bool empty_means_unset = what != TEXT;
   e->kind = what;
+  e->most = UINT64_MAX;
   e->info.set = given && !(empty_means_unset && !*given);
   e->info.name = strdup(name);
   e->info.kind = kind_names[what];
@@ -189,6 +200,8 @@ helio_status hi_environment_start(void) {
       return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the settings");
     }
     append(e);
+    e->most = core_settings[i].most;
+    snprintf(e->bound, sizeof e->bound, "at most %" PRIu64, e->most);
     const char *expected = parse_value(e);
     if (expected) {
       hi_fail(HELIO_INVALID_ARGUMENT, "%s=%s: expected %s", e->info.name, e->info.value, expected);
@@ -201,6 +214,7 @@ helio_status hi_environment_start(void) {
 
 void hi_environment_finish(void) {
   while (entry_count > 0) entry_free(entries[--entry_count]);
+  refused_count = 0;
 }
 
 const char *hi_environment_text(hi_setting setting) {
@@ -226,24 +240,44 @@ static entry *find(const char *name) {
   return NULL;
 }
 
+/* "HELIO_MY_PLUGIN_" for my-plugin. */
+static void prefix_of(const char *owner, char *prefix, size_t size) {
+  snprintf(prefix, size, "HELIO_%s_", owner);
+  for (; *prefix; prefix++) {
+    if (*prefix == '-') *prefix = '_';
+    if (*prefix >= 'a' && *prefix <= 'z') *prefix = (char)(*prefix - 'a' + 'A'); /* whatever the locale says */
+  }
+}
+
+/* NULL if the parameter is sound and can be had, else what is wrong with it. */
+static const char *wrong_with(const char *owner, const helio_parameter *p) {
+  char prefix[80];
+  prefix_of(owner, prefix, sizeof prefix);
+  size_t length = strlen(prefix);
+  if (!p->name || strncmp(p->name, prefix, length) != 0 || !p->name[length]) {
+    return "has a name that does not begin with HELIO_ and the plugin's own";
+  }
+  if (p->kind < HELIO_PARAMETER_TEXT || p->kind > HELIO_PARAMETER_CHOICE) return "is of an unknown kind";
+  if (p->kind == HELIO_PARAMETER_CHOICE && !p->choices) return "lacks choices";
+  if (!p->default_value) return "lacks a default";
+  if (!p->help || !*p->help) return "lacks a help text";
+  if (find(p->name)) return "is taken already";
+  return entry_count == sizeof entries / sizeof entries[0] ? "is one too many" : NULL;
+}
+
 static helio_status add_one(const char *owner, const helio_parameter *parameter, char *reason, size_t size) {
   static const kind kinds[] = {[HELIO_PARAMETER_TEXT] = TEXT,
                                [HELIO_PARAMETER_FLAG] = FLAG,
                                [HELIO_PARAMETER_INTEGER] = INTEGER,
                                [HELIO_PARAMETER_CHOICE] = CHOICE};
-  const helio_parameter *p = parameter;
-  if (p->size < sizeof *p || !helio_struct_fits(p, sizeof *p) || !p->name || strncmp(p->name, "HELIO_", 6) != 0 ||
-      !p->default_value || !p->help || !*p->help || p->kind < HELIO_PARAMETER_TEXT ||
-      p->kind > HELIO_PARAMETER_CHOICE || (p->kind == HELIO_PARAMETER_CHOICE && !p->choices)) {
-    snprintf(reason, size, "parameter %s lacks a name that begins with HELIO_, a kind, a default or a help text",
-             p->size >= sizeof *p && p->name ? p->name : "(without name)");
+  helio_parameter p = {.name = NULL};
+  const char *wrong = hi_struct_read(&p, sizeof p, HELIO_STRUCT_SIZE(helio_parameter, help), parameter);
+  if (!wrong) wrong = wrong_with(owner, &p);
+  if (wrong) {
+    snprintf(reason, size, "parameter %s %s", p.name ? p.name : "(without name)", wrong);
     return HELIO_ABI_MISMATCH;
   }
-  if (find(p->name) || entry_count == sizeof entries / sizeof entries[0]) {
-    snprintf(reason, size, "parameter %s is %s", p->name, find(p->name) ? "taken already" : "one too many");
-    return HELIO_ABI_MISMATCH;
-  }
-  entry *e = entry_new(p->name, kinds[p->kind], p->default_value, p->choices, p->help, owner);
+  entry *e = entry_new(p.name, kinds[p.kind], p.default_value, p.choices, p.help, owner);
   if (!e) {
     snprintf(reason, size, "no memory for its parameters");
     return HELIO_OUT_OF_MEMORY;
@@ -255,13 +289,19 @@ static helio_status add_one(const char *owner, const helio_parameter *parameter,
   return HELIO_INVALID_ARGUMENT;
 }
 
+static void refuse(const char *owner, int before) {
+  while (entry_count > before) entry_free(entries[--entry_count]);
+  if (refused_count == sizeof refused / sizeof refused[0]) return;
+  prefix_of(owner, refused[refused_count++], sizeof refused[0]);
+}
+
 helio_status hi_environment_add(const char *owner, const helio_parameter *const *parameters, char *reason,
                                 size_t size) {
   int before = entry_count;
   for (; parameters && *parameters; parameters++) {
     helio_status status = add_one(owner, *parameters, reason, size);
     if (status) {
-      while (entry_count > before) entry_free(entries[--entry_count]);
+      refuse(owner, before);
       return status;
     }
   }
@@ -271,6 +311,13 @@ helio_status hi_environment_add(const char *owner, const helio_parameter *const 
 const char *hi_environment_parameter(const char *owner, const char *name) {
   entry *e = find(name);
   return e && strcmp(e->info.owner, owner) == 0 ? e->info.value : NULL;
+}
+
+static bool belongs_to_refused(const char *name) {
+  for (int i = 0; i < refused_count; i++) {
+    if (strncmp(name, refused[i], strlen(refused[i])) == 0) return true;
+  }
+  return false;
 }
 
 void hi_environment_warn_unknown(void) {
@@ -284,7 +331,7 @@ void hi_environment_warn_unknown(void) {
     if (length >= sizeof name) length = sizeof name - 1;
     memcpy(name, *variable, length);
     name[length] = 0;
-    if (find(name)) continue;
+    if (find(name) || belongs_to_refused(name)) continue;
     const char *near = hi_nearest(name, names, entry_count);
     hi_log(HELIO_LOG_WARNING, "the variable %s is set but means nothing%s%s%s", name, near ? "; did you mean " : "",
            near ? near : "", near ? "?" : "");

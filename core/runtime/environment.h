@@ -6,34 +6,36 @@
 #include <helio/helio.h>
 #include <helio/plugin.h>
 
-/* Symbol, kind, default, choices, help. */
+/* Symbol, kind, default, choices, the most that an INTEGER may be, help. */
 #define HI_SETTING_LIST(X)                                                                                             \
-  X(BACKEND, TEXT, "auto", "",                                                                                         \
+  X(BACKEND, TEXT, "auto", "", 0,                                                                                      \
     "Backends in order of preference, such as cuda?,hip?,cpu. A plain name must be usable, one with ? may be absent; " \
     "auto: every one that is usable, accelerators first. The CPU is always loaded, as host")                           \
-  X(PLUGIN_PATH, TEXT, "", "", "Folders or files searched for plugins before the installed ones, separated by colons") \
-  X(VISIBLE_DEVICES, TEXT, "all", "",                                                                                  \
+  X(PLUGIN_PATH, TEXT, "", "", 0,                                                                                      \
+    "Folders or files searched for plugins before the installed ones, separated by colons")                            \
+  X(VISIBLE_DEVICES, TEXT, "all", "", 0,                                                                               \
     "Physical devices to use, in this order, such as gpu:1,gpu:0; empty: the CPU alone")                               \
-  X(LOGICAL_DEVICES, TEXT, "", "",                                                                                     \
+  X(LOGICAL_DEVICES, TEXT, "", "", 0,                                                                                  \
     "Physical devices to cut into logical ones, by number or by memory limits: gpu:0=1024M,1024M;cpu:0=2")             \
-  X(MEMORY_GROWTH, FLAG, "1", "",                                                                                      \
+  X(MEMORY_GROWTH, FLAG, "1", "", 0,                                                                                   \
     "1: take device memory as it is needed; 0: take nearly all that is free at first use, in one piece")               \
-  X(MEMORY_FRACTION, FRACTION, "1", "", "The part of each physical device's memory that may be taken")                 \
-  X(MEMORY_LIMIT, SIZE, "0", "", "The most that each logical device may take, such as 512M or 2G; 0: no limit")        \
-  X(SOFT_PLACEMENT, FLAG, "0", "",                                                                                     \
+  X(MEMORY_FRACTION, FRACTION, "1", "", 0, "The part of each physical device's memory that may be taken")              \
+  X(MEMORY_LIMIT, SIZE, "0", "", 0, "The most that each logical device may take, such as 512M or 2G; 0: no limit")     \
+  X(SOFT_PLACEMENT, FLAG, "0", "", 0,                                                                                  \
     "1: an operation whose device or kernel does not exist runs elsewhere; 0: it is an error")                         \
-  X(STRICT_PLACEMENT, FLAG, "0", "", "1: an operation that would run elsewhere than asked or preferred is an error")   \
-  X(LOG_PLACEMENT, FLAG, "0", "", "1: say for each operation on which device it runs")                                 \
-  X(LOG, CHOICE, "info", "debug|info|warning|error|off", "The least level of log lines that are shown")                \
-  X(NUM_THREADS, INTEGER, "0", "",                                                                                     \
+  X(STRICT_PLACEMENT, FLAG, "0", "", 0,                                                                                \
+    "1: an operation that would run elsewhere than asked or preferred is an error")                                    \
+  X(LOG_PLACEMENT, FLAG, "0", "", 0, "1: say for each operation on which device it runs")                              \
+  X(LOG, CHOICE, "info", "debug|info|warning|error|off", 0, "The least level of log lines that are shown")             \
+  X(NUM_THREADS, INTEGER, "0", "", 4096,                                                                               \
     "CPU threads for the whole process, shared among logical CPU devices; 0: the cores granted to it")                 \
-  X(SPIN_US, INTEGER, "50", "", "Microseconds that a waiting thread spins before it sleeps")                           \
-  X(SEED, INTEGER, "0", "", "Seed of random numbers; 0: a fixed one")                                                  \
-  X(ARENA_DEBUG, FLAG, "0", "",                                                                                        \
+  X(SPIN_US, INTEGER, "50", "", 1000000, "Microseconds that a waiting thread spins before it sleeps")                  \
+  X(SEED, INTEGER, "0", "", UINT64_MAX, "Seed of random numbers; 0: a fixed one")                                      \
+  X(ARENA_DEBUG, FLAG, "0", "", 0,                                                                                     \
     "1: every block of device memory is a buffer of its own of exact size, poisoned when freed, not reused")
 
 typedef enum hi_setting {
-#define HI_SETTING_ENUM(symbol, kind, value, choices, help) HI_##symbol,
+#define HI_SETTING_ENUM(symbol, kind, value, choices, most, help) HI_##symbol,
   HI_SETTING_LIST(HI_SETTING_ENUM)
 #undef HI_SETTING_ENUM
       HI_SETTING_COUNT

@@ -20,6 +20,10 @@ helio_status hi_enter_unstarted(const char *function) {
   return HELIO_OK;
 }
 
+void hi_enter_release(const char *function) {
+  errors.function = function;
+}
+
 helio_status hi_enter(const char *function) {
   helio_status status = hi_enter_unstarted(function);
   return status ? status : hi_runtime_ensure();
@@ -49,6 +53,12 @@ void hi_reason_say(const char *format, ...) {
 
 void hi_reason_clear(void) {
   errors.reason[0] = 0;
+}
+
+helio_status hi_error_as_reason(helio_status status) {
+  if (!status || !errors.pending.status) return status;
+  hi_reason_say("%s", errors.pending.message);
+  return helio_error_take(NULL);
 }
 
 const char *hi_reason(helio_status status) {

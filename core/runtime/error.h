@@ -13,6 +13,9 @@ helio_status hi_enter(const char *function);
 /* The same for calls that work without a started library. */
 helio_status hi_enter_unstarted(const char *function);
 
+/* The same for calls that release something, which work while an error is pending too: only names the call. */
+void hi_enter_release(const char *function);
+
 /* Makes an error pending, unless one is, and returns the status. */
 helio_status hi_fail(helio_status status, const char *format, ...) HELIO_PRINTF(2, 3);
 
@@ -21,6 +24,11 @@ helio_status hi_fail(helio_status status, const char *format, ...) HELIO_PRINTF(
 void hi_reason_set(const char *format, va_list arguments) HELIO_PRINTF(1, 0);
 void hi_reason_say(const char *format, ...) HELIO_PRINTF(1, 2);
 void hi_reason_clear(void);
+
+/* For services that a plugin calls, where `status` is what came of it: a failure's pending error becomes the reason and
+ * is pending no longer, because the thread may be the plugin's own, where nobody would ever take it. Returns the
+ * error's status, `status` if none is pending. */
+helio_status hi_error_as_reason(helio_status status);
 
 /* The plugin's words; the status' own text if it said nothing. */
 const char *hi_reason(helio_status status);

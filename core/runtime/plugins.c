@@ -40,9 +40,11 @@ static void name_by_file(helio_plugin_report *report, const char *path) {
   snprintf(report->name, sizeof report->name, "%.*s", (int)strcspn(base, "."), base);
 }
 
-/* Opens the file and reads what it says of itself, without calling anything in it. */
+/* Opens the file and reads what it says of itself, without calling anything in it. Its code stays for good: threads
+ * that it or a vendor's library has started, and destructors of what they keep, may still run when it has been closed.
+ */
 static bool open_file(hi_plugin *plugin) {
-  plugin->library = dlopen(plugin->report.path, RTLD_NOW | RTLD_LOCAL);
+  plugin->library = dlopen(plugin->report.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!plugin->library) return refuse(plugin, HELIO_PLUGIN_CANNOT_OPEN, "%s", dlerror());
   const helio_plugin *entry = dlsym(plugin->library, HELIO_PLUGIN_SYMBOL);
   if (!entry) return refuse(plugin, HELIO_PLUGIN_NO_SYMBOL, "it does not export " HELIO_PLUGIN_SYMBOL);
@@ -307,11 +309,6 @@ void hi_plugins_finish(void) {
   reports = NULL;
   backends = NULL;
   backend_count = 0;
-}
-
-hi_plugin *const *hi_plugins(int *count) {
-  *count = plugin_count;
-  return plugins;
 }
 
 hi_plugin *const *hi_backends(int *count) {

@@ -6,7 +6,10 @@
 #include <helio/helio.h>
 #include <helio/plugin.h>
 
-enum { HI_OPERATION_COUNT = 84, HI_TYPE_COUNT = 9 }; /* one more than the last, so that the enums are indices */
+/* One more than there are, so that the enums, which count from 1, are indices. */
+#define HI_ONE(...) +1
+enum { HI_OPERATION_COUNT = 1 HELIO_OPERATION_LIST(HI_ONE), HI_TYPE_COUNT = 1 HELIO_TYPE_LIST(HI_ONE) };
+#undef HI_ONE
 
 /* A plugin as the core uses it: copies of its tables in which every optional entry is filled, so that callers never
  * test for NULL. */
@@ -31,8 +34,7 @@ typedef struct hi_plugin {
 typedef struct hi_host_services {
   helio_status (*copy)(const helio_host *host, const helio_member *to, helio_stream *stream, helio_place target,
                        const helio_member *from, helio_place source, size_t bytes);
-  helio_status (*accumulate)(const helio_host *host, const helio_member *member, helio_stream *stream, helio_place into,
-                             helio_place from, helio_type type, size_t count, double scale);
+  helio_status (*accumulate)(const helio_host *host, const helio_member *member, const helio_accumulation *what);
 } hi_host_services;
 
 /* Finds all plugins, probes them and starts those that HELIO_BACKEND chooses. */
@@ -41,9 +43,6 @@ void hi_plugins_finish(void);
 
 /* Opens, probes, starts and ends one plugin. */
 helio_status hi_plugin_inspect(const char *path, const hi_host_services *services, helio_plugin_report *report);
-
-/* All that were found, in order of search. */
-hi_plugin *const *hi_plugins(int *count);
 
 /* The started backends in order of preference as HELIO_BACKEND names them; with `auto`, in order of search. */
 hi_plugin *const *hi_backends(int *count);

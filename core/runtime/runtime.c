@@ -22,7 +22,6 @@ typedef enum phase { STOPPED, RUNNING, FORKED } phase;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of starting and ending */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_int current = STOPPED;
-static atomic_uint generation;
 
 static const hi_host_services services = {.copy = hi_host_copy, .accumulate = hi_host_accumulate};
 
@@ -75,17 +74,24 @@ helio_status hi_runtime_ensure(void) {
   helio_status status = HELIO_OK;
   if (atomic_load(&current) == STOPPED) {
     status = start();
-    if (!status) {
-      atomic_fetch_add(&generation, 1);
-      atomic_store_explicit(&current, RUNNING, memory_order_release);
-    }
+    if (!status) atomic_store_explicit(&current, RUNNING, memory_order_release);
   }
   pthread_mutex_unlock(&lock);
   return status;
 }
 
-unsigned hi_runtime_generation(void) {
-  return atomic_load_explicit(&generation, memory_order_relaxed);
+bool hi_runtime_forked(void) {
+  return atomic_load_explicit(&current, memory_order_relaxed) == FORKED;
+}
+
+bool hi_runtime_hold(void) {
+  if (hi_runtime_forked()) return false;
+  pthread_mutex_lock(&lock);
+  return true;
+}
+
+void hi_runtime_let_go(void) {
+  pthread_mutex_unlock(&lock);
 }
 
 const char *helio_version(void) {
@@ -99,17 +105,19 @@ helio_status helio_init(void) {
 }
 
 helio_status helio_shutdown(void) {
-  helio_status status = hi_enter_unstarted(__func__);
-  if (status) return status;
-  if (atomic_load(&current) == FORKED) return forked();
-  hi_pool_drain();
+  hi_enter_release(__func__);
+  if (atomic_load(&current) == FORKED) {
+    forked();
+    return helio_error_pending();
+  }
   pthread_mutex_lock(&lock);
+  hi_pool_drain(); /* under the lock, because another thread may be ending the library too */
   if (atomic_load(&current) == RUNNING) {
     finish();
     atomic_store(&current, STOPPED);
   }
   pthread_mutex_unlock(&lock);
-  return helio_error_pending(); /* damage that was noticed only now */
+  return helio_error_pending(); /* an earlier one, or damage that was noticed only now */
 }
 
 char **helio_plugin_files(int *count) {

@@ -8,7 +8,12 @@
 /* Starts the library if it is not running. Cheap if it is. */
 helio_status hi_runtime_ensure(void);
 
-/* Counts starts, so that what a thread keeps from an earlier one can be told from what is of now. */
-unsigned hi_runtime_generation(void);
+/* Is this the child of a process that had started the library? Then locks may be held by threads that are no more. */
+bool hi_runtime_forked(void);
+
+/* Between these two the library neither starts nor ends. For what a thread does outside any call, which an end in
+ * another thread need not wait for. False, and nothing to let go: a forked child. */
+bool hi_runtime_hold(void);
+void hi_runtime_let_go(void);
 
 #endif

@@ -71,7 +71,9 @@ static void append_place(list *found, const char *place) {
     }
     append_folder(found, place);
   } else {
-    append(found, place);
+    char relative[1100];
+    snprintf(relative, sizeof relative, "./%s", place);
+    append(found, strchr(place, '/') ? place : relative); /* dlopen() would look for a bare name in the system */
   }
 }
 

@@ -6,6 +6,14 @@
 
 #include "runtime/plugins.h"
 
+/* The lists have no gaps: kernel_of has room for each. */
+#define IN_RANGE(name, value) _Static_assert((value) > 0 && (value) < HI_OPERATION_COUNT, #name);
+HELIO_OPERATION_LIST(IN_RANGE)
+#undef IN_RANGE
+#define IN_RANGE(name, value, text, bytes) _Static_assert((value) > 0 && (value) < HI_TYPE_COUNT, #name);
+HELIO_TYPE_LIST(IN_RANGE)
+#undef IN_RANGE
+
 const char *hi_struct_read(void *to, size_t known, size_t least, const void *from) {
   size_t size = *(const size_t *)from;
   if (size < least) return "is shorter than what is required of it";
@@ -145,7 +153,8 @@ static bool read_backend(hi_plugin *plugin) {
 
 static bool read_kernels(hi_plugin *plugin) {
   helio_kernel_table table;
-  const char *wrong = hi_struct_read(&table, sizeof table, sizeof table, plugin->entry.kernels);
+  size_t least = HELIO_STRUCT_SIZE(helio_kernel_table, kernels);
+  const char *wrong = hi_struct_read(&table, sizeof table, least, plugin->entry.kernels);
   if (wrong) return malformed(plugin, "table of kernels", wrong);
   if (table.count > 0 && !table.kernels) return malformed(plugin, "table of kernels", "counts kernels but has none");
   plugin->kernels = calloc(table.count ? table.count : 1, sizeof *plugin->kernels);

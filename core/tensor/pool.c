@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/error.h"
+#include "runtime/runtime.h"
 #include "tensor/tensor.h"
 
 /* All values of the thread in one array; a pool is the part of it from where it was entered. The outermost pool ends
@@ -17,6 +18,7 @@ typedef struct pools {
 
 static _Thread_local pools mine;
 static pthread_key_t key;
+static bool have_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void drop_from(int count) {
@@ -30,13 +32,18 @@ void hi_pool_drain(void) {
   mine.room = 0;
 }
 
+/* Another thread may be shutting the library down just now: it does not wait for threads that are inside no call. */
 static void at_thread_end(void *unused) {
   (void)unused;
+  mine.registered = false; /* a destructor that runs later and makes values has them dropped too */
+  bool held = hi_runtime_hold();
   hi_pool_drain();
+  if (held) hi_runtime_let_go();
 }
 
+/* Where a process has used up its keys, what is left in a thread's pool when it ends leaks. */
 static void make_key(void) {
-  pthread_key_create(&key, at_thread_end);
+  have_key = pthread_key_create(&key, at_thread_end) == 0;
 }
 
 static bool grow(void) {
@@ -50,8 +57,7 @@ static bool grow(void) {
   mine.room = room;
   if (!mine.registered) {
     pthread_once(&once, make_key);
-    pthread_setspecific(key, &mine); /* any value but NULL makes the destructor run */
-    mine.registered = true;
+    mine.registered = have_key && pthread_setspecific(key, &mine) == 0; /* not NULL, so that the destructor runs */
   }
   return true;
 }

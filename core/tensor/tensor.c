@@ -78,6 +78,7 @@ void helio_release(helio_tensor *tensor) {
   if (!tensor) return;
   if (atomic_fetch_sub_explicit(&tensor->kept, 1, memory_order_relaxed) <= 0) {
     atomic_fetch_add_explicit(&tensor->kept, 1, memory_order_relaxed);
+    hi_enter_unstarted(__func__);
     hi_fail(HELIO_WRONG_STATE, "helio_release of a tensor that was not kept: it belongs to its pool");
     return;
   }
@@ -130,7 +131,8 @@ helio_status helio_tensor_read(const helio_tensor *tensor, void *data, size_t by
   helio_status status = hi_enter(__func__);
   if (status) return status;
   if (!hi_tensor_usable(tensor, "the tensor")) return helio_error_pending();
-  if (bytes != hi_tensor_bytes(tensor) || (!data && bytes > 0)) {
+  if (!data && bytes > 0) return hi_fail(HELIO_INVALID_ARGUMENT, "data is NULL");
+  if (bytes != hi_tensor_bytes(tensor)) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "the tensor has %zu bytes, not %zu", hi_tensor_bytes(tensor), bytes);
   }
   return hi_copy_out(tensor->device, data, hi_tensor_place(tensor), bytes);
@@ -177,6 +179,7 @@ char *helio_tensor_text(const helio_tensor *tensor) {
 helio_status helio_print(const helio_tensor *tensor) {
   char *text = helio_tensor_text(tensor);
   if (!text) return helio_error_pending();
+  hi_enter(__func__);
   bool written = printf("%s\n", text) >= 0 && fflush(stdout) == 0;
   free(text);
   return written ? HELIO_OK : hi_fail(HELIO_IO_FAILURE, "cannot write to standard output: %s", strerror(errno));

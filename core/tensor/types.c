@@ -57,11 +57,16 @@ static double value_of_half(uint16_t bits) {
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 
+/* Likewise to bfloat16: through a float32 that is rounded to odd, which a second rounding cannot mislead. */
 static uint16_t bfloat_of(double value) {
   float single = (float)value;
   uint32_t bits;
+  if (isnan(value)) return signbit(value) ? 0xFFC0 : 0x7FC0;
   memcpy(&bits, &single, sizeof bits);
-  if (isnan(value)) return (uint16_t)(bits >> 16 | 0x40);
+  if ((double)single != value && !isinf(single)) {
+    if (fabs((double)single) > fabs(value)) bits--; /* towards zero, then the last bit says that there was more */
+    bits |= 1;
+  }
   return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
@@ -142,12 +147,13 @@ double hi_type_decode(helio_type type, const void *bytes) {
   return NAN;
 }
 
+/* No axis is longer than memory could be, also where another is 0: so sums and products of a few extents fit. */
 bool hi_shape_elements(const helio_shape *shape, int64_t *elements) {
   int64_t count = 1;
   bool overflow = false;
   if (shape->rank < 0 || shape->rank > HELIO_MAX_RANK) return false;
   for (int i = 0; i < shape->rank; i++) {
-    if (shape->extent[i] < 0) return false;
+    if (shape->extent[i] < 0 || shape->extent[i] > INT64_C(1) << 48) return false;
     if (shape->extent[i] == 0) overflow = false, count = 0;
     if (count != 0 && __builtin_mul_overflow(count, shape->extent[i], &count)) overflow = true, count = 1;
   }

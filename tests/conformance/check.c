@@ -162,7 +162,7 @@ static helio_status run_by_hand(attempt *a) {
     if (a->inputs[i]) places[i] = hi_tensor_place(a->inputs[i]);
   }
   status = place_outputs(a, places, &has_work);
-  if (!status && has_work) status = hi_run_plan(run.device, plan, HI_STREAM_COMPUTE, &a->call, places);
+  if (!status && has_work) status = hi_plan_run(plan, run.device, HI_STREAM_COMPUTE, &a->call, places);
   hi_plan_release(plan);
   return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device made up for tests of the arena: it writes down every call, in order, and fails when told to. */
+/* A device made up for tests of the arena and of copies: it writes down every call, in order, and fails when told to.
+ */
 #ifndef HELIO_TEST_FAKE_DEVICE_H
 #define HELIO_TEST_FAKE_DEVICE_H
 
@@ -13,11 +14,26 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 
-typedef enum call_kind { ALLOCATE = 1, FREE, FILL, SYNCHRONIZE, CREATE, DESTROY, RECORD, WAIT } call_kind;
+typedef enum call_kind {
+  ALLOCATE = 1,
+  FREE,
+  FILL,
+  SYNCHRONIZE,
+  CREATE,
+  DESTROY,
+  RECORD,
+  WAIT,
+  QUERY,
+  COPY_IN,
+  HOST_ALLOCATE,
+  HOST_FREE,
+  STREAM_CREATE,
+  STREAM_SYNCHRONIZE
+} call_kind;
 
 typedef struct call {
   call_kind kind;
-  uint64_t bytes; /* of ALLOCATE, FREE and FILL */
+  uint64_t bytes; /* of ALLOCATE, FREE, FILL, COPY_IN and HOST_ALLOCATE */
   int stream;     /* of FILL, RECORD and WAIT */
   helio_event *event;
   helio_buffer *buffer;
@@ -48,6 +64,11 @@ struct helio_backend_device {
   bool with_memory;
   int live_events;
   call_kind failing; /* calls of this kind fail */
+  bool once;         /* the next one only */
+  bool behind;       /* recorded events have not passed until the stream is synchronized */
+  int live_pieces;   /* of host memory */
+  uint64_t live_bytes;
+  pthread_barrier_t *gate; /* an allocation waits here, twice */
   helio_buffer *buffers;
 };
 
@@ -57,6 +78,7 @@ static helio_stream streams[HI_STREAM_COUNT] = {{0}, {1}, {2}};
 static helio_status note(call c) {
   if (fake.count < CALLS) fake.calls[fake.count++] = c;
   if (fake.failing != c.kind) return HELIO_OK;
+  if (fake.once) fake.failing = 0;
   hi_reason_say("told to fail");
   return HELIO_DEVICE_FAILURE;
 }
@@ -64,6 +86,10 @@ static helio_status note(call c) {
 static helio_status fake_allocate(helio_backend_device *device, size_t bytes, helio_buffer **buffer) {
   helio_status status = note((call){.kind = ALLOCATE, .bytes = bytes});
   if (status) return status;
+  if (device->gate) {
+    pthread_barrier_wait(device->gate);
+    pthread_barrier_wait(device->gate);
+  }
   if (bytes > device->capacity - device->used || bytes > device->largest_allowed) return HELIO_OUT_OF_MEMORY;
   helio_buffer *made = calloc(1, sizeof *made);
   *made = (helio_buffer){.bytes = bytes, .next = device->buffers};
@@ -131,13 +157,61 @@ static helio_status fake_wait(helio_backend_device *device, helio_stream *stream
   return note((call){.kind = WAIT, .stream = stream->index, .event = event});
 }
 
+static helio_status fake_query(helio_backend_device *device, helio_event *event) {
+  helio_status status = note((call){.kind = QUERY, .event = event});
+  if (status) return status;
+  return device->behind && event->recorded >= 0 ? HELIO_NOT_READY : HELIO_OK;
+}
+
+static helio_status fake_copy_in(helio_backend_device *device, helio_stream *stream, helio_place target,
+                                 const void *source, size_t bytes) {
+  (void)device, (void)target, (void)source;
+  return note((call){.kind = COPY_IN, .bytes = bytes, .stream = stream->index});
+}
+
+static helio_status fake_host_allocate(helio_backend_device *device, size_t bytes, void **memory) {
+  helio_status status = note((call){.kind = HOST_ALLOCATE, .bytes = bytes});
+  if (status) return status;
+  size_t *piece = malloc(bytes + 64);
+  *piece = bytes;
+  device->live_pieces++;
+  device->live_bytes += bytes;
+  *memory = (char *)piece + 64;
+  return HELIO_OK;
+}
+
+static void fake_host_free(helio_backend_device *device, void *memory) {
+  size_t *piece = (size_t *)(void *)((char *)memory - 64);
+  note((call){.kind = HOST_FREE, .bytes = *piece});
+  device->live_pieces--;
+  device->live_bytes -= *piece;
+  free(piece);
+}
+
+static helio_status fake_stream_create(helio_backend_device *device, helio_stream **stream) {
+  (void)device;
+  *stream = &streams[HI_STREAM_COPY];
+  return note((call){.kind = STREAM_CREATE});
+}
+
+static helio_status fake_stream_synchronize(helio_backend_device *device, helio_stream *stream) {
+  device->behind = false;
+  return note((call){.kind = STREAM_SYNCHRONIZE, .stream = stream->index});
+}
+
 static const helio_device_table device_table = {.size = sizeof device_table, .synchronize = fake_synchronize};
 static const helio_memory_table memory_table = {.size = sizeof memory_table,
                                                 .allocate = fake_allocate,
                                                 .free = fake_free,
                                                 .fill = fake_fill,
+                                                .copy_in = fake_copy_in,
+                                                .host_allocate = fake_host_allocate,
+                                                .host_free = fake_host_free,
                                                 .native_buffer = fake_address};
 static const helio_stream_table stream_table = {.size = sizeof stream_table,
+                                                .create = fake_stream_create,
+                                                .synchronize = fake_stream_synchronize,
+                                                .event_query = fake_query,
                                                 .event_create = fake_event_create,
                                                 .event_destroy = fake_event_destroy,
                                                 .event_record = fake_record,
@@ -176,8 +250,9 @@ static inline int conclude(void **state) {
   (void)state;
   helio_error_take(NULL);
   helio_set_log_sink(NULL, NULL);
-  if (fake.used || fake.buffers || fake.live_events) {
-    print_error("left behind: %llu bytes, %d events\n", (unsigned long long)fake.used, fake.live_events);
+  if (fake.used || fake.buffers || fake.live_events || fake.live_pieces) {
+    print_error("left behind: %llu bytes, %d events, %d pieces of host memory\n", (unsigned long long)fake.used,
+                fake.live_events, fake.live_pieces);
     return -1;
   }
   return 0;

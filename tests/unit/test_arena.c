@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arena on a device made up here, which writes down every call and runs out of memory when told to. */
+/* The arena, and copies from the host, on a device made up here, which writes down every call and runs out of memory
+ * when told to. */
+#include "device/copy.h"
 #include "device/sanitize.h"
 #include "fake_device.h"
 
@@ -64,6 +66,31 @@ static void test_the_tightest_fit_is_taken(void **state) {
   hi_block_release(fitting);
   hi_block_release(walls[0]);
   hi_block_release(walls[1]);
+  hi_arena_destroy(arena);
+}
+
+/* A bin may hold many blocks that are too small before the one that is not. */
+static void test_a_fit_behind_many_others(void **state) {
+  enum { MANY = 100 };
+  hi_arena_source source = usual();
+  hi_block *small[MANY], *walls[MANY + 1];
+  (void)state;
+  source.limit = 2 * MIB;
+  hi_arena *arena = make(source);
+  hi_block *large = get(arena, 7 * 64, HI_STREAM_COMPUTE);
+  walls[MANY] = get(arena, 64, HI_STREAM_COMPUTE);
+  for (int i = 0; i < MANY; i++) {
+    small[i] = get(arena, 5 * 64, HI_STREAM_COMPUTE);
+    walls[i] = get(arena, 64, HI_STREAM_COMPUTE);
+  }
+  hi_block *rest = get(arena, info_of(arena).largest_free, HI_STREAM_COMPUTE);
+  hi_block_release(large); /* the first freed stands last in the bin */
+  for (int i = 0; i < MANY; i++) hi_block_release(small[i]);
+  hi_block *again = get(arena, 7 * 64, HI_STREAM_COMPUTE);
+  assert_int_equal(again->place.offset, 0);
+  hi_block_release(again);
+  hi_block_release(rest);
+  for (int i = 0; i <= MANY; i++) hi_block_release(walls[i]);
   hi_arena_destroy(arena);
 }
 
@@ -271,7 +298,52 @@ static void test_a_device_that_has_failed(void **state) {
   hi_arena_destroy(arena);
 }
 
+/* Where the order of streams cannot be had, what was freed is not handed out again: another stream may be at work on
+ * it.
+ */
+static void test_a_release_that_cannot_be_ordered(void **state) {
+  (void)state;
+  for (int exact = 0; exact < 2; exact++) {
+    hi_arena_source source = usual();
+    source.exact = exact;
+    hi_arena *arena = make(source);
+    hi_block *block = get(arena, 1000, HI_STREAM_COMPUTE), *neighbour = get(arena, 1000, HI_STREAM_COMPUTE);
+    helio_place place = block->place;
+    hi_block_used(block, HI_STREAM_COPY);
+    fake.failing = RECORD;
+    hi_block_release(block);
+    fake.failing = 0;
+    hi_block_release(neighbour); /* does not join with it */
+    assert_logged("ERROR:helio:/device:TEST:0: cannot order its streams", "told to fail");
+    hi_block *next = get(arena, 1000, HI_STREAM_COMPUTE);
+    assert_false(next->place.buffer == place.buffer && next->place.offset == place.offset);
+    hi_block_release(next);
+    assert_int_equal(info_of(arena).allocations, 0);
+    assert_ok(hi_arena_check(arena));
+    hi_arena_destroy(arena);
+  }
+}
+
 /* ---- taking memory from the device ---- */
+
+/* A failure that is not want of memory ends the call: nothing is tried again, nothing is handed out. */
+static void test_the_device_fails_to_allocate(void **state) {
+  (void)state;
+  for (int exact = 0; exact < 2; exact++) {
+    hi_arena_source source = usual();
+    source.exact = exact;
+    hi_arena *arena = make(source);
+    int before = fake.count;
+    fake.failing = ALLOCATE;
+    fake.once = true;
+    assert_null(hi_arena_allocate(arena, 1000, HI_STREAM_COMPUTE, "test"));
+    expect_error(HELIO_DEVICE_FAILURE, "of memory on /device:TEST:0: told to fail");
+    assert_int_equal(fake.count, before + 1);
+    hi_block *block = get(arena, 1000, HI_STREAM_COMPUTE);
+    hi_block_release(block);
+    hi_arena_destroy(arena);
+  }
+}
 
 /* What is asked of an arena, and what it then takes from the device. */
 static const struct {
@@ -462,6 +534,46 @@ static void test_blocks_outlive_their_arena(void **state) {
   }
 }
 
+typedef struct forking {
+  hi_arena *arena;
+  hi_block *block;
+} forking;
+
+static void *hold_the_lock(void *argument) {
+  return hi_arena_allocate(((forking *)argument)->arena, 4 * MIB, HI_STREAM_COMPUTE, "test");
+}
+
+static bool release_in_the_child(void *argument) {
+  alarm(20);
+  hi_block_release(((forking *)argument)->block);
+  return true;
+}
+
+/* The child of a started library has no thread that would ever unlock the arena. */
+static void test_a_release_after_a_fork(void **state) {
+  pthread_barrier_t gate;
+  pthread_t thread;
+  void *other = NULL;
+  (void)state;
+  restore_environment();
+  assert_ok(helio_init());
+  forking f = {.arena = make(usual())};
+  f.block = get(f.arena, 1000, HI_STREAM_COMPUTE);
+  pthread_barrier_init(&gate, NULL, 2);
+  fake.gate = &gate;
+  assert_int_equal(pthread_create(&thread, NULL, hold_the_lock, &f), 0);
+  pthread_barrier_wait(&gate); /* it is in the device's allocation, under the lock */
+  int result = run_in_child(release_in_the_child, &f);
+  pthread_barrier_wait(&gate);
+  pthread_join(thread, &other);
+  pthread_barrier_destroy(&gate);
+  hi_block_release(other);
+  hi_block_release(f.block);
+  hi_arena_destroy(f.arena);
+  assert_int_equal(result, 0);
+  assert_ok(helio_shutdown());
+}
+
 static void test_damage_is_reported_at_the_end(void **state) {
   (void)state;
   hi_arena *arena = make(usual());
@@ -589,6 +701,98 @@ static void test_what_is_set_aside_gives_way(void **state) {
   hi_arena_destroy(arena);
 }
 
+/* ---- copies from the host ---- */
+
+static char numbers[17 << 20];
+
+static hi_device device_for_copies(hi_physical *physical) {
+  return (hi_device){.member = {.device = &fake, .memory = &memory_table, .streams = &stream_table},
+                     .name = "/device:TEST:0",
+                     .physical = physical,
+                     .lock = PTHREAD_MUTEX_INITIALIZER,
+                     .streams = {&streams[HI_STREAM_COMPUTE]}};
+}
+
+static helio_status copy_in(hi_device *device, size_t bytes) {
+  return hi_copy_in(device, (helio_place){NULL, 0}, numbers, bytes);
+}
+
+static void test_staging_is_used_again(void **state) {
+  hi_device device = device_for_copies(NULL);
+  (void)state;
+  for (int i = 0; i < 10; i++) assert_ok(copy_in(&device, 1000));
+  assert_int_equal(fake.live_pieces, 1);
+  fake.behind = true; /* not before the device has read it */
+  assert_ok(copy_in(&device, 1000));
+  assert_int_equal(fake.live_pieces, 2);
+  assert_int_equal(calls_of(STREAM_SYNCHRONIZE), 0);
+  hi_copy_finish(&device);
+}
+
+/* Large ones are not copied twice; many do not add up when the device is behind, nor lie idle when it is not. */
+static void test_staging_is_bounded(void **state) {
+  hi_device device = device_for_copies(NULL);
+  (void)state;
+  assert_ok(copy_in(&device, sizeof numbers));
+  assert_int_equal(calls_of(HOST_ALLOCATE), 0);
+  assert_int_equal(calls_of(STREAM_SYNCHRONIZE), 1);
+  for (int i = 0; i < 20; i++) {
+    fake.behind = true;
+    assert_ok(copy_in(&device, 10 * MIB));
+    assert_true(fake.live_bytes <= 64 * MIB);
+  }
+  fake.behind = false;
+  for (size_t bytes = 16 * MIB; bytes >= 4096; bytes /= 8) {
+    for (int i = 0; i < 8; i++) {
+      fake.behind = i < 7;
+      assert_ok(copy_in(&device, bytes));
+      assert_true(fake.live_bytes <= 64 * MIB);
+    }
+  }
+  hi_copy_finish(&device);
+}
+
+static void test_staging_that_fails(void **state) {
+  static const struct {
+    call_kind failing;
+    const char *part;
+  } rows[] = {
+      {HOST_ALLOCATE, "preparing to copy 1000 bytes to /device:TEST:0: told to fail"},
+      {CREATE, "preparing to copy 1000 bytes to /device:TEST:0: told to fail"},
+      {QUERY, "preparing to copy 1000 bytes to /device:TEST:0: told to fail"},
+      {COPY_IN, "copying to the device on /device:TEST:0: told to fail"},
+      {RECORD, "copying to the device on /device:TEST:0: told to fail"},
+  };
+  (void)state;
+  for (size_t i = 0; i < COUNT_OF(rows); i++) {
+    hi_device device = device_for_copies(NULL);
+    if (rows[i].failing == QUERY) assert_ok(copy_in(&device, 1000)); /* else there is nothing to ask for */
+    int waited = calls_of(STREAM_SYNCHRONIZE);
+    fake.failing = rows[i].failing;
+    assert_int_equal(copy_in(&device, 1000), HELIO_DEVICE_FAILURE);
+    expect_error(HELIO_DEVICE_FAILURE, rows[i].part);
+    /* A copy is under way that no event tells of. */
+    assert_int_equal(calls_of(STREAM_SYNCHRONIZE) - waited, rows[i].failing == RECORD);
+    fake.failing = 0;
+    assert_ok(copy_in(&device, 1000));
+    hi_copy_finish(&device);
+  }
+}
+
+/* A plugin's thread has nobody who would take a pending error: it becomes the plugin's reason. */
+static void test_the_host_copy_leaves_no_error(void **state) {
+  hi_plugin plugins[2] = {{.library = NULL}};
+  hi_physical physicals[2] = {{.plugin = &plugins[0]}, {.plugin = &plugins[1]}};
+  hi_device to = device_for_copies(&physicals[0]), from = device_for_copies(&physicals[1]);
+  helio_place nowhere = {NULL, 0};
+  (void)state;
+  fake.failing = STREAM_CREATE;
+  assert_int_equal(hi_host_copy(NULL, &to.member, &streams[HI_STREAM_COLLECTIVE], nowhere, &from.member, nowhere, 8),
+                   HELIO_DEVICE_FAILURE);
+  assert_int_equal(helio_error_pending(), HELIO_OK);
+  assert_string_equal(hi_reason(HELIO_DEVICE_FAILURE), "making a stream on /device:TEST:0: told to fail");
+}
+
 /* ---- the address sanitizer ---- */
 
 #ifdef HI_ADDRESS_SANITIZER
@@ -621,6 +825,7 @@ int main(void) {
       ARENA_TEST(test_alignment),
       ARENA_TEST(test_coalescing),
       ARENA_TEST(test_the_tightest_fit_is_taken),
+      ARENA_TEST(test_a_fit_behind_many_others),
       ARENA_TEST(test_reuse_on_the_same_stream),
       ARENA_TEST(test_references),
       ARENA_TEST(test_another_stream_prefers_new_memory),
@@ -632,6 +837,8 @@ int main(void) {
       ARENA_TEST(test_joining_across_streams_waits_for_the_device),
       ARENA_TEST(test_events_that_fail),
       ARENA_TEST(test_a_device_that_has_failed),
+      ARENA_TEST(test_a_release_that_cannot_be_ordered),
+      ARENA_TEST(test_the_device_fails_to_allocate),
       ARENA_TEST(test_growth),
       ARENA_TEST(test_limit),
       ARENA_TEST(test_reserve),
@@ -640,6 +847,7 @@ int main(void) {
       ARENA_TEST(test_the_report_of_out_of_memory),
       ARENA_TEST(test_the_report_of_many_holders),
       ARENA_TEST(test_blocks_outlive_their_arena),
+      ARENA_TEST(test_a_release_after_a_fork),
       ARENA_TEST(test_damage_is_reported_at_the_end),
       ARENA_TEST(test_exact_buffers),
       ARENA_TEST(test_freed_buffers_are_poisoned_and_not_reused),
@@ -647,9 +855,14 @@ int main(void) {
       ARENA_TEST(test_damage_is_reported_by_the_check),
       ARENA_TEST(test_a_check_that_fails),
       ARENA_TEST(test_what_is_set_aside_gives_way),
+      ARENA_TEST(test_staging_is_used_again),
+      ARENA_TEST(test_staging_is_bounded),
+      ARENA_TEST(test_staging_that_fails),
+      ARENA_TEST(test_the_host_copy_leaves_no_error),
 #ifdef HI_ADDRESS_SANITIZER
       ARENA_TEST(test_gaps_are_closed),
 #endif
   };
+  remember_environment();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

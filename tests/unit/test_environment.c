@@ -21,7 +21,9 @@ static const sample good[] = {
     {HI_ARENA_DEBUG, "HELIO_ARENA_DEBUG", "yes", 1},
     {HI_NUM_THREADS, "HELIO_NUM_THREADS", "0", 0},
     {HI_NUM_THREADS, "HELIO_NUM_THREADS", "007", 7},
+    {HI_NUM_THREADS, "HELIO_NUM_THREADS", "4096", 4096},
     {HI_SPIN_US, "HELIO_SPIN_US", "123", 123},
+    {HI_SPIN_US, "HELIO_SPIN_US", "1000000", 1000000},
     {HI_SEED, "HELIO_SEED", "18446744073709551615", 18446744073709551615.0},
     {HI_MEMORY_LIMIT, "HELIO_MEMORY_LIMIT", "0", 0},
     {HI_MEMORY_LIMIT, "HELIO_MEMORY_LIMIT", "100", 100},
@@ -57,6 +59,8 @@ static const struct {
     {"HELIO_NUM_THREADS", "four", "a number that is not negative"},
     {"HELIO_NUM_THREADS", "4.0", "a number that is not negative"},
     {"HELIO_NUM_THREADS", " 4", "a number that is not negative"},
+    {"HELIO_NUM_THREADS", "4097", "at most 4096"},
+    {"HELIO_SPIN_US", "1000001", "at most 1000000"},
     {"HELIO_SPIN_US", "0x10", "a number that is not negative"},
     {"HELIO_SEED", "18446744073709551616", "a number that is not negative"},
     {"HELIO_SEED", "99999999999999999999999", "a number that is not negative"},
@@ -140,11 +144,11 @@ static void test_the_failing_call_is_named(void **state) {
 /* Set but empty: as if unset, except for texts, where nothing may be a value of its own. */
 static void test_set_but_empty(void **state) {
   (void)state;
-#define SET_EMPTY(symbol, kind, value, choices, help) setenv("HELIO_" #symbol, "", 1);
+#define SET_EMPTY(symbol, kind, value, choices, most, help) setenv("HELIO_" #symbol, "", 1);
   HI_SETTING_LIST(SET_EMPTY)
 #undef SET_EMPTY
   assert_ok(hi_environment_start());
-#define CHECK(symbol, kind, value, choices, help)                                                                      \
+#define CHECK(symbol, kind, value, choices, most, help)                                                                \
   bool is_text_##symbol = strcmp(#kind, "TEXT") == 0;                                                                  \
   assert_int_equal(hi_environment_set(HI_##symbol), is_text_##symbol);                                                 \
   assert_string_equal(hi_environment_text(HI_##symbol), is_text_##symbol ? "" : value);
@@ -156,7 +160,7 @@ static void test_set_but_empty(void **state) {
 static const struct {
   const char *name, *kind, *value, *choices;
 } core_settings[] = {
-#define ROW(symbol, kind, value, choices, help) {"HELIO_" #symbol, #kind, value, choices},
+#define ROW(symbol, kind, value, choices, most, help) {"HELIO_" #symbol, #kind, value, choices},
     HI_SETTING_LIST(ROW)
 #undef ROW
 };
@@ -216,6 +220,7 @@ static void test_a_bad_value_for_a_plugin(void **state) {
   if (helio_init() == HELIO_OK) SKIP("another plugin for the host is installed");
   expect_error(HELIO_NO_DEVICE, "HELIO_CPU_ISA=mmx: expected auto|avx512|avx2|portable");
   assert_logged("WARNING:helio:plugin cpu", "HELIO_CPU_ISA=mmx");
+  assert_not_logged("means nothing"); /* it does mean something */
 }
 
 /* ---- parameters, handed in directly ---- */
@@ -241,6 +246,10 @@ static void test_parameters_that_are_refused(void **state) {
   static const helio_parameter wrong[] = {
       PARAMETER(.kind = HELIO_PARAMETER_TEXT, .default_value = "", .help = "No name."),
       PARAMETER(.name = "MINE_X", .kind = HELIO_PARAMETER_TEXT, .default_value = "", .help = "No prefix."),
+      PARAMETER(.name = "HELIO_YOURS_X", .kind = HELIO_PARAMETER_TEXT, .default_value = "", .help = "Another's."),
+      PARAMETER(.name = "HELIO_MINEX", .kind = HELIO_PARAMETER_TEXT, .default_value = "", .help = "Run together."),
+      PARAMETER(.name = "HELIO_mine_X", .kind = HELIO_PARAMETER_TEXT, .default_value = "", .help = "Small."),
+      PARAMETER(.name = "HELIO_MINE_", .kind = HELIO_PARAMETER_TEXT, .default_value = "", .help = "Nothing behind."),
       PARAMETER(.name = "HELIO_MINE_X", .default_value = "", .help = "No kind."),
       PARAMETER(.name = "HELIO_MINE_X", .kind = 5, .default_value = "", .help = "A kind of the future."),
       PARAMETER(.name = "HELIO_MINE_X", .kind = HELIO_PARAMETER_TEXT, .help = "No default."),
@@ -325,6 +334,10 @@ static void test_parameters_belong_to_their_plugin(void **state) {
   assert_null(hi_environment_parameter("mine", "HELIO_SEED"));
   assert_null(hi_environment_parameter("mine", "HELIO_MINE"));
   assert_int_equal(hi_environment_add("yours", NULL, reason, sizeof reason), HELIO_OK);
+  helio_parameter other = sound;
+  other.name = "HELIO_MY_OWN_2_X";
+  const helio_parameter *const list[] = {&other, NULL};
+  assert_int_equal(hi_environment_add("my-own-2", list, reason, sizeof reason), HELIO_OK);
   hi_environment_finish();
 }
 

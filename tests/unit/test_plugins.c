@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finding, refusing, choosing and unloading plugins, with the family of bad plugins (tests/plugins/bad). */
+#include <dlfcn.h>
+
 #include "runtime/plugins.h"
 #include "support.h"
 
@@ -338,6 +340,22 @@ static void test_folders_that_everybody_may_write_to(void **state) {
   remove_folder(folder);
 }
 
+/* A bare name is a file of the working directory, not a library of the system. */
+static void test_a_file_without_a_folder(void **state) {
+  char folder[64], here[PATH_MAX];
+  (void)state;
+  make_folder(folder);
+  copy_plugin("minimal", folder, "bare.so");
+  assert_non_null(getcwd(here, sizeof here));
+  assert_int_equal(chdir(folder), 0);
+  set_path("bare.so", NULL);
+  helio_status status = helio_init();
+  assert_int_equal(chdir(here), 0);
+  remove_folder(folder);
+  assert_ok(status);
+  assert_int_equal(report_on("./bare.so")->status, HELIO_PLUGIN_USABLE);
+}
+
 /* A name of a thousand letters and more. */
 static void test_endless_places(void **state) {
   char place[3000];
@@ -522,7 +540,21 @@ static void test_twins_stay_apart(void **state) {
   }
 }
 
-/* Mappings tell whether libraries stay behind. */
+/* Threads of a plugin that nobody has joined, and destructors of threads, need its code for good. */
+static void test_code_stays(void **state) {
+  char path[PATH_MAX];
+  (void)state;
+  path_of("minimal", path);
+  set_path(path, NULL);
+  assert_ok(helio_init());
+  assert_int_equal(report_on(path)->status, HELIO_PLUGIN_USABLE);
+  assert_ok(helio_shutdown());
+  void *still = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+  assert_non_null(still);
+  dlclose(still);
+}
+
+/* Mappings tell whether a library is loaded anew each time. */
 static void test_two_hundred_times(void **state) {
   int mappings = 0, files = 0;
   long resident = 0;
@@ -559,6 +591,7 @@ int main(void) {
       TEST(test_symlink_loops),
       TEST(test_unreadable_folders),
       TEST(test_folders_that_everybody_may_write_to),
+      TEST(test_a_file_without_a_folder),
       TEST(test_endless_places),
       TEST(test_the_files),
       TEST(test_arguments),
@@ -566,6 +599,7 @@ int main(void) {
       TEST(test_an_optional_one_that_fails_is_logged),
       TEST(test_without_a_host),
       TEST(test_twins_stay_apart),
+      TEST(test_code_stays),
       TEST(test_two_hundred_times),
   };
   remember_environment();

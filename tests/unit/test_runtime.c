@@ -226,6 +226,27 @@ static void test_an_error_stays_until_taken(void **state) {
   assert_true(work());
 }
 
+static bool running(void) {
+  helio_plugin_report report;
+  bool refused = helio_plugin_inspect("/nowhere/x.so", &report) == HELIO_WRONG_STATE;
+  helio_error_take(NULL);
+  return refused;
+}
+
+/* The end is a release: it works while an error is pending, which stays. */
+static void test_an_end_while_an_error_is_pending(void **state) {
+  helio_error error;
+  (void)state;
+  assert_true(work());
+  make_error();
+  assert_int_equal(helio_shutdown(), HELIO_INVALID_ARGUMENT);
+  assert_int_equal(helio_error_take(&error), HELIO_INVALID_ARGUMENT);
+  assert_string_equal(error.where, "helio_constant");
+  assert_false(running());
+  assert_true(work());
+  assert_true(running());
+}
+
 static void test_taking_without_looking(void **state) {
   (void)state;
   make_error();
@@ -591,6 +612,7 @@ int main(void) {
       TEST(test_ended_by_two_threads_at_once),
       TEST(test_the_first_call_starts),
       TEST(test_an_error_stays_until_taken),
+      TEST(test_an_end_while_an_error_is_pending),
       TEST(test_taking_without_looking),
       TEST(test_errors_belong_to_their_thread),
       TEST(test_names_and_texts),

@@ -111,7 +111,7 @@ static void test_read_errors(void **state) {
     assert_int_equal(helio_tensor_read(x, back, 16), HELIO_INVALID_ARGUMENT);
     expect_error(HELIO_INVALID_ARGUMENT, "12 bytes, not 16");
     assert_int_equal(helio_tensor_read(x, NULL, 12), HELIO_INVALID_ARGUMENT);
-    expect_error(HELIO_INVALID_ARGUMENT, "12");
+    expect_error(HELIO_INVALID_ARGUMENT, "data is NULL");
     assert_int_equal(helio_tensor_read(NULL, back, 0), HELIO_INVALID_ARGUMENT);
     expect_error(HELIO_INVALID_ARGUMENT, "NULL");
     assert_null(helio_tensor_text(NULL));
@@ -376,7 +376,6 @@ static void test_nothing_happens_while_an_error_is_pending(void **state) {
     assert_true(back == 5);
     assert_int_equal(helio_synchronize(NULL), pending);
     assert_int_equal(helio_set_soft_placement(true), pending);
-    assert_int_equal(helio_shutdown(), pending);
     helio_release(helio_keep(x)); /* always works */
     expect_error(HELIO_INVALID_ARGUMENT, "(3,)");
     assert_made(helio_add(x, x));

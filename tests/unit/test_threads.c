@@ -287,6 +287,57 @@ static void test_threads_that_outlive_the_library(void **state) {
   assert_true(w.good);
 }
 
+static void *end_with_values(void *argument) {
+  worker *w = argument;
+  w->good = helio_fill(HELIO_SHAPE(1000), 1) != NULL;
+  for (int i = 0; i < 50; i++) helio_fill(HELIO_SHAPE(1000), 1);
+  pthread_barrier_wait(w->barrier);
+  return NULL; /* its values go while the library does */
+}
+
+/* A thread that ends is inside no call, so it may do so while another shuts the library down. */
+static void test_threads_that_end_with_the_library(void **state) {
+  (void)state;
+  for (int round = 0; round < 20; round++) {
+    pthread_barrier_t barrier;
+    worker w = {.barrier = &barrier};
+    pthread_barrier_init(&barrier, NULL, 2);
+    assert_int_equal(pthread_create(&w.thread, NULL, end_with_values, &w), 0);
+    pthread_barrier_wait(&barrier);
+    helio_status status = helio_shutdown();
+    pthread_join(w.thread, NULL);
+    pthread_barrier_destroy(&barrier);
+    assert_ok(status);
+    assert_true(w.good);
+  }
+}
+
+static pthread_key_t late_key;
+
+static void make_values_late(void *argument) {
+  worker *w = argument;
+  w->good = helio_fill(HELIO_SHAPE(1000), 1) != NULL;
+}
+
+static void *end_late(void *argument) {
+  worker *w = argument;
+  if (!helio_fill(HELIO_SHAPE(10), 1)) note(w, "a value failed");
+  pthread_setspecific(late_key, w);
+  return NULL;
+}
+
+/* A destructor of the program's that runs after the pool's and makes values: they go too. */
+static void test_values_made_at_a_threads_end(void **state) {
+  worker workers[4] = {{.number = 0}};
+  (void)state;
+  HELIO_POOL helio_fill(HELIO_SHAPE(1), 1); /* the library's key is older */
+  assert_int_equal(pthread_key_create(&late_key, make_values_late), 0);
+  uint64_t before = live_on(device_name());
+  run_workers(workers, 4, end_late);
+  pthread_key_delete(late_key);
+  assert_int_equal(live_on(device_name()), before);
+}
+
 static void *fail_alone(void *argument) {
   worker *w = argument;
   w->good = helio_error_pending() == HELIO_OK;
@@ -394,6 +445,8 @@ int main(void) {
       CLEAN_TEST(test_pools_are_per_thread),
       CLEAN_TEST(test_values_end_with_their_thread),
       CLEAN_TEST(test_threads_that_outlive_the_library),
+      CLEAN_TEST(test_threads_that_end_with_the_library),
+      CLEAN_TEST(test_values_made_at_a_threads_end),
       CLEAN_TEST(test_errors_and_scopes_are_per_thread),
       CLEAN_TEST(test_one_value_in_many_threads),
       CLEAN_TEST(test_devices_share_the_threads),

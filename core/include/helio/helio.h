@@ -12,7 +12,10 @@
  * - Values made by operations belong to the innermost HELIO_POOL of the thread (outside any, to the thread's own pool,
  *   which ends with the thread or at helio_shutdown) and die with it. helio_keep() lets one out; helio_release() ends
  *   what was kept.
- * - All functions may be called from any thread. A scope (HELIO_POOL, HELIO_DEVICE) belongs to its thread.
+ * - All functions may be called from any thread. A scope (HELIO_POOL, HELIO_DEVICE) belongs to its thread; HELIO_DEVICE
+ *   may stand 64 deep.
+ * - What is returned by pointer and not said to be freed stays valid until helio_shutdown().
+ * - The CPU has no limit of memory unless one is set: a loop of operations needs a HELIO_POOL inside it.
  * - After fork() the child may not use a library that its parent had started: calls answer with an error.
  */
 #ifndef HELIO_H
@@ -107,7 +110,8 @@ HELIO_EXPORT const helio_device *const *helio_logical_devices(const char *type, 
  * the CPU stays as host. count 0: none but the host. */
 HELIO_EXPORT helio_status helio_set_visible_devices(const char *const *names, int count);
 
-/* Cuts a physical device into `count` logical ones; limits[i] bytes each, 0: none; limits NULL: none for any. */
+/* Cuts a physical device into `count` logical ones, at most 1024; limits[i] bytes each, 0: none; limits NULL: none for
+ * any. */
 HELIO_EXPORT helio_status helio_set_logical_devices(const char *physical, const uint64_t *limits, int count);
 
 /* On (the default): memory is taken as needed and kept. Off: nearly all that is free, within limit and fraction, is
@@ -117,7 +121,7 @@ HELIO_EXPORT helio_status helio_set_memory_growth(const char *device, bool on);
 /* No logical device takes more than its share of this fraction of its physical device's memory. */
 HELIO_EXPORT helio_status helio_set_memory_fraction(double fraction);
 
-/* No more than this many bytes; device NULL: for each logical device; 0: no limit. */
+/* Each logical device takes no more than this many bytes; `device` is a physical one, NULL: all; 0: no limit. */
 HELIO_EXPORT helio_status helio_set_memory_limit(const char *device, uint64_t bytes);
 
 typedef struct helio_memory {
@@ -159,7 +163,7 @@ typedef struct helio_placement {
 HELIO_EXPORT helio_placement helio_placement_counts(void);
 
 /* HELIO_DEVICE("/gpu:0") { … } runs the operations inside on that device. NULL: as outside any. Leaving the block by
- * return, break or goto is safe; break leaves the block, not a loop around it. */
+ * return, break or goto is safe; break and continue leave the block, not a loop around it. */
 typedef struct helio_scope {
   int open;
   int depth;
@@ -287,7 +291,7 @@ HELIO_EXPORT helio_tensor *helio_squeeze_with(const helio_squeeze_options *optio
 /* `extents.extent[i]` elements from `begin.extent[i]` on, −1: all that follow. Along the first axis alone it is a view.
  */
 HELIO_EXPORT helio_tensor *helio_slice(helio_tensor *x, helio_shape begin, helio_shape extents);
-HELIO_EXPORT helio_tensor *helio_concat(helio_tensor *const *inputs, int count, int axis);
+HELIO_EXPORT helio_tensor *helio_concat(helio_tensor *const *inputs, int count, int axis); /* at most 4096 */
 
 /* Cuts x into equal parts along an axis; `results` receives them. */
 HELIO_EXPORT helio_status helio_split(helio_tensor *x, int parts, int axis, helio_tensor **results);
@@ -342,7 +346,7 @@ HELIO_EXPORT helio_tensor *helio_less(helio_tensor *a, helio_tensor *b);
 HELIO_EXPORT helio_tensor *helio_less_equal(helio_tensor *a, helio_tensor *b);
 HELIO_EXPORT helio_tensor *helio_greater(helio_tensor *a, helio_tensor *b);
 HELIO_EXPORT helio_tensor *helio_greater_equal(helio_tensor *a, helio_tensor *b);
-HELIO_EXPORT helio_tensor *helio_add_n(helio_tensor *const *inputs, int count);
+HELIO_EXPORT helio_tensor *helio_add_n(helio_tensor *const *inputs, int count); /* at most 4096, of one shape */
 
 HELIO_EXPORT helio_tensor *helio_neg(helio_tensor *x);
 HELIO_EXPORT helio_tensor *helio_abs(helio_tensor *x);

@@ -11,10 +11,12 @@
  *
  * - Growth. Every struct begins with its own size, filled in by whoever made it with sizeof. New fields go to the end.
  * A reader uses only what lies within that size and takes missing fields for zero. If the struct is longer than the
- * reader knows, the bytes it does not know must all be zero, else the reader refuses (HELIO_ABI_MISMATCH for tables,
- * HELIO_NOT_SUPPORTED for a call): a setting that nobody looks at would give wrong numbers. helio_struct_fits() below
- * is that test. No struct ends in padding, so that its size always tells which fields it has. Arrays are arrays of
- * pointers or carry the size of an element.
+ *   reader knows, the bytes it does not know must all be zero, else the reader refuses (HELIO_ABI_MISMATCH for tables,
+ *   HELIO_NOT_SUPPORTED for a call): a setting that nobody looks at would give wrong numbers. helio_struct_fits() below
+ *   is that test. What a plugin may leave unread without harm (new functions of the host, new facts, hints) is not sent
+ *   to it in this way: the core knows for which ABI it was built and hands it structs of the size they had then. A
+ *   reserved field is zero, and whoever finds it otherwise refuses. No struct ends in padding, so that its size always
+ *   tells which fields it has. Arrays are arrays of pointers or carry the size of an element.
  * - ABI number. While the major number is 0 the minor number must be equal; from 1.0 on an equal major number will do.
  * - Functions. Each entry says "required" or "(optional) default: …"; what is missing is filled in by the core, once.
  *   Unless its comment says otherwise a function may be called from any thread, from several at a time, and does not
@@ -44,9 +46,11 @@ extern "C" {
 /* The size of a struct up to and including a field: what a reader needs at least. */
 #define HELIO_STRUCT_SIZE(type, last) (offsetof(type, last) + sizeof(((type *)0)->last))
 
-/* May a reader that knows `known` bytes of the struct at `object` use it? The struct begins with its size_t size. */
+/* May a reader that knows `known` bytes of the struct at `object` use it? The struct begins with its size_t size. No
+ * struct has 64 KiB: such a size was never set. */
 static inline bool helio_struct_fits(const void *object, size_t known) {
   size_t size = *(const size_t *)object;
+  if (size >= 65536) return false;
   for (size_t at = known; at < size; at++) {
     if (((const unsigned char *)object)[at] != 0) return false;
   }
@@ -111,6 +115,7 @@ typedef struct helio_open_options {
 
 typedef struct helio_host helio_host;
 typedef struct helio_member helio_member;
+typedef struct helio_accumulation helio_accumulation;
 
 /* The core hands each plugin a host of its own at probe; it stays valid until finish() has returned. The host itself is
  * the first argument of each function. */
@@ -135,11 +140,10 @@ struct helio_host {
   /* For collectives; both run in the order of `stream`, which belongs to the member written to (`to`, `into`).
    * copy: between any two devices, directly or through the host. The caller has made `stream` wait for whatever wrote
    * `source`. May block where a device can do no better.
-   * accumulate: into[i] = (into[i] + from[i]) × scale, elementwise, on one device. */
+   * accumulate: into[i] = (into[i] + from[i]) × scale, or the larger or smaller of the two, on one device. */
   helio_status (*copy)(const helio_host *host, const helio_member *to, helio_stream *stream, helio_place target,
                        const helio_member *from, helio_place source, size_t bytes);
-  helio_status (*accumulate)(const helio_host *host, const helio_member *member, helio_stream *stream, helio_place into,
-                             helio_place from, helio_type type, size_t count, double scale);
+  helio_status (*accumulate)(const helio_host *host, const helio_member *member, const helio_accumulation *what);
 };
 
 /* A setting of a plugin's, read by the core from the environment and listed by `helio env`. */
@@ -369,23 +373,26 @@ typedef struct helio_stream_table {
   X(RMSPROP_UPDATE, 82) /* VVvvTi→ [rate, decay, rho, momentum, epsilon]: weights, square, momentum, mean */         \
   X(ADAGRAD_UPDATE, 83) /* VVTi→ [rate, decay, epsilon]: weights, sum of squares */
 
+/* clang-format off */
 /* Random numbers. Word n of the stream (key, step) is word n mod 4 of the Philox 4×32-10 block with the counter
  * (low n/4, high n/4, low step, high step) and the key (low key, high key). Element i of a call draws
  *   bits, float32 uniform, dropout: word base + i; uniform in [0, 1) is (word >> 8) × 2⁻²⁴
  *   float64 uniform:                words 2 (base + i) and 2 (base + i) + 1 as low and high; (pair >> 11) × 2⁻⁵³
  *   normal:                         the same two words a, b: √(−2 ln((a + 1) × 2⁻³²)) × cos(2π b × 2⁻³²) in double
- * and then low + u × (high − low), or mean + deviation × z, in the operation's type.
+ * and then low + u × (high − low), or mean + deviation × z, in the operation's type. Word numbers wrap at 2⁶⁴. Key, step
+ * and base are `integer` scalars, all others `real`.
  *
- * Updates. First weights −= weights × decay. With indices the gradient is rows: row i of it belongs to row index[i] of
- * the weights, indices are those of COMBINE_ROWS (distinct, −1: none), and rows that are not named have a gradient of
- * zero; the result is that of the dense gradient. With g the gradient, w the weights:
+ * Updates. First weights −= weights × decay, unless decay is 0. With indices the gradient is rows: row i of it belongs
+ * to row index[i] of the weights, indices are those of COMBINE_ROWS (distinct, −1: none), and rows that are not named
+ * have a gradient of zero; the result is that of the dense gradient. With g the gradient, w the weights:
  *   SGD      velocity absent: w −= rate g. Else v = momentum v − rate g, w += nesterov ? momentum v − rate g : v
  *   ADAM     m += (g − m)(1 − beta1), v += (g² − v)(1 − beta2), w −= rate m / (√v + epsilon); the caller has put the
  *            correction of bias into `rate`
  *   NADAM    m and v likewise; w −= rate (onM m + onG g) / (√(onV v) + epsilon)
- *   RMSPROP  s = rho s + (1 − rho) g²; with `mean`: a = rho a + (1 − rho) g, d = s − a² + epsilon, else d = s +
- * epsilon; u = rate g / √d; with `momentum`: p = momentum p + u, w −= p, else w −= u ADAGRAD  s += g², w −= rate g /
- * √(s + epsilon) */
+ *   RMSPROP  s = rho s + (1 − rho) g²; with `mean`: a = rho a + (1 − rho) g, d = s − a² + epsilon, else d = s + epsilon;
+ *            u = rate g / √d; with `momentum`: p = momentum p + u, w −= p, else w −= u
+ *   ADAGRAD  s += g², w −= rate g / √(s + epsilon) */
+/* clang-format on */
 
 typedef enum helio_operation {
 #define HELIO_OPERATION_ENUM(name, value) HELIO_OP_##name = value,
@@ -477,12 +484,17 @@ typedef struct helio_sgd_attributes {
   uint32_t reserved; /* 0 */
 } helio_sgd_attributes;
 
+enum {
+  HELIO_ALLOWED_NONDETERMINISTIC = 1 << 0,  /* the same call may give other last bits next time */
+  HELIO_ALLOWED_REDUCED_PRECISION = 1 << 1, /* float32 products in a shorter format such as TF32 */
+};
+
 /* A call as a plan sees it: everything that is known before there is data. */
 typedef struct helio_call {
   size_t size;
   uint32_t operation; /* helio_operation */
   uint32_t input_count, output_count;
-  uint32_t reserved;                      /* 0 */
+  uint32_t allowed;                       /* HELIO_ALLOWED_…: liberties that the kernel may take and need not */
   const helio_argument *const *arguments; /* the inputs, then the outputs; NULL for an optional input that is absent */
   const void *attributes;                 /* the operation's struct, NULL if it has none */
 } helio_call;
@@ -501,7 +513,8 @@ typedef union helio_scalar {
 } helio_scalar;
 
 /* Where a kernel reports bad data, such as an index past the end of its table. If `code` is 0 it writes the three
- * fields, else nothing; then it goes on with something harmless (row 0, zero). The core reads the word later. */
+ * fields, else nothing; then it goes on with something harmless (row 0, zero). Of several threads of a kernel one
+ * writes: the one that changes `code` from 0 by compare and swap. The core reads the word later, behind the stream. */
 typedef struct helio_status_word {
   uint32_t code;      /* 0, or HELIO_BAD_DATA */
   uint32_t operation; /* helio_operation */
@@ -535,7 +548,7 @@ typedef struct helio_kernel {
    * written overlap nothing. What `run` points to is valid only during the call. */
   helio_status (*run)(helio_plan *plan, const helio_run *run);
 
-  /* required. No run of the plan is under way. */
+  /* required. No run of the plan is under way, and nothing that one handed to a stream is still to be done. */
   void (*plan_free)(helio_plan *plan);
 } helio_kernel;
 
@@ -550,7 +563,8 @@ typedef struct helio_kernel_table {
  */
 
 /* One rank's device, as the core shows it to a collective: the device, its description and its backend's tables, in
- * which every optional entry is filled. */
+ * which every optional entry is filled. It stays where it is until the communicator that was created with it is
+ * destroyed; functions of the host want this very pointer, not a copy, and streams that the core has handed out. */
 struct helio_member {
   size_t size;
   helio_backend_device *device;
@@ -586,7 +600,7 @@ typedef struct helio_communicator_options {
   uint32_t rank_count;        /* of all processes together */
   const helio_member *member; /* this rank's device */
   uint32_t timeout_ms;        /* for every wait between ranks; 0: none */
-  uint32_t reserved;          /* 0 */
+  uint32_t spin_us;           /* how long a waiting thread may spin before it sleeps */
 } helio_communicator_options;
 
 typedef enum helio_reduction {
@@ -594,6 +608,17 @@ typedef enum helio_reduction {
   HELIO_REDUCTION_MAX = 2,
   HELIO_REDUCTION_MIN = 3,
 } helio_reduction;
+
+/* One step of a sum on one device, for host->accumulate. */
+struct helio_accumulation {
+  size_t size;
+  helio_stream *stream; /* of the member's device */
+  helio_place into, from;
+  uint32_t type;      /* helio_type */
+  uint32_t reduction; /* helio_reduction */
+  size_t count;       /* of elements */
+  double scale;       /* of a sum of floats; 1 in all other cases */
+};
 
 /* One rank's part in a collective call. Counts are of elements. */
 typedef struct helio_collective_call {
