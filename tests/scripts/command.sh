@@ -273,6 +273,7 @@ slow=true
 for _ in 1 2 3 4 5; do
   expect_status 0 bench ops --quick --json
   expect_json "data['memory']['flat'] and data['rows'] and data['unmeasured'] == []"
+  expect_json "all('gflops' in r and 'gigabytes_per_second' in r for r in data['rows'] if r['microseconds'] is not None)"
   grep -q '"flat": true' "$work/out" || fail "memory of a steady loop is not flat: $(cat "$work/out")"
   ratio=$(number ratio) # none where there is no BLAS to compare with
   echo "${ratio:-none} $(number dispatch_ns) $(number start_ms)" >>"$work/figures"
