@@ -88,16 +88,25 @@ static helio_status change_memory(const char *device, const memory_change *chang
 
 /* ---- by call ---- */
 
-/* Ends a call: the new settings take effect. */
-static helio_status apply(helio_status status) {
+/* Begins a call that changes settings; NULL, with the error set, if nothing may be changed. */
+static hi_saved *begin(void) {
+  hi_topology_lock();
+  hi_saved *saved = hi_topology_save();
+  if (!saved) hi_topology_unlock();
+  return saved;
+}
+
+/* Ends it: the new settings take effect or, if that fails, are what they were. */
+static helio_status apply(hi_saved *saved, helio_status status) {
   if (!status) status = hi_topology_rebuild();
+  (status ? hi_topology_restore : hi_topology_forget)(saved);
   hi_topology_unlock();
   return status;
 }
 
 static helio_status apply_memory(const char *device, memory_change change) {
-  hi_topology_lock();
-  return apply(change_memory(device, &change));
+  hi_saved *saved = begin();
+  return saved ? apply(saved, change_memory(device, &change)) : helio_error_pending();
 }
 
 helio_status helio_set_visible_devices(const char *const *names, int count) {
@@ -106,22 +115,23 @@ helio_status helio_set_visible_devices(const char *const *names, int count) {
   if (count < 0 || (count > 0 && !names)) return hi_fail(HELIO_INVALID_ARGUMENT, "%d devices without names", count);
   hi_physical **chosen = calloc((size_t)count + 1, sizeof *chosen);
   if (!chosen) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of devices");
-  hi_topology_lock();
-  for (int i = 0; i < count && !status; i++) {
+  hi_saved *saved = begin();
+  for (int i = 0; i < count && saved && !status; i++) {
     chosen[i] = physical_named(names[i]);
     if (!chosen[i]) status = helio_error_pending();
   }
-  if (!status) status = show(chosen, count);
+  if (saved && !status) status = show(chosen, count);
   free(chosen);
-  return apply(status);
+  return saved ? apply(saved, status) : helio_error_pending();
 }
 
 helio_status helio_set_logical_devices(const char *name, const uint64_t *limits, int count) {
   helio_status status = hi_enter(__func__);
   if (status) return status;
-  hi_topology_lock();
+  hi_saved *saved = begin();
+  if (!saved) return helio_error_pending();
   hi_physical *physical = physical_named(name);
-  return apply(physical ? split(physical, limits, count) : helio_error_pending());
+  return apply(saved, physical ? split(physical, limits, count) : helio_error_pending());
 }
 
 helio_status helio_set_memory_growth(const char *device, bool on) {

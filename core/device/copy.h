@@ -5,7 +5,8 @@
 
 #include "device/device.h"
 
-/* From host memory, which is free again when this returns; does not wait for an asynchronous device. */
+/* From host memory, which is free again when this returns. Waits for an asynchronous device only where much is copied
+ * or where it is far behind. */
 helio_status hi_copy_in(hi_device *device, helio_place target, const void *source, size_t bytes);
 
 /* To host memory, waits for it. Also reports what went wrong on the device before. */

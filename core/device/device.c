@@ -43,7 +43,6 @@ void hi_device_rest(hi_device *device) {
 static void close_device(hi_device *device) {
   helio_backend_device *handle = device->member.device;
   if (!handle) return;
-  hi_device_rest(device);
   if (device->plans) device->plans_free(device->plans);
   device->plans = NULL;
   hi_copy_finish(device);
@@ -139,6 +138,7 @@ static helio_status open_device(hi_device *device) {
   if (!status) status = make_arena(device, &settings);
   if (!status) status = make_status(device);
   if (status) {
+    hi_device_rest(device);
     close_device(device);
     hi_topology_no_use(device);
   }

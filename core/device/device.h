@@ -46,9 +46,12 @@ typedef struct hi_device {
   helio_event *order;         /* likewise */
   void *plans;                /* kept by ops/plans.c */
   void (*plans_free)(void *plans);
+  struct hi_device *next; /* in topology.c's list of all */
 } hi_device;
 
 hi_device *hi_device_new(hi_physical *physical, int logical_index);
+
+/* The device has come to rest. */
 void hi_device_free(hi_device *device);
 
 /* Waits for all work of a device that may be open. A failure can only be logged now. */

@@ -32,6 +32,8 @@ static hi_physical **physicals, **visible;
 static int physical_count, visible_count;
 static lists physical_lists;
 static double fraction = 1;
+static int cores;       /* granted to the process, as read at the start */
+static hi_device *made; /* all that were made, whatever snapshots they stand in */
 static _Atomic(snapshot *) current;
 static atomic_uint version;
 
@@ -133,7 +135,7 @@ static int count_before(const hi_physical *physical, bool by_backend) {
   return count;
 }
 
-static helio_status add_physical(hi_plugin *plugin, uint32_t index, uint32_t device_class) {
+static helio_status add_physical(hi_plugin *plugin, uint32_t index) {
   hi_physical **grown = realloc(physicals, ((size_t)physical_count + 1) * sizeof *physicals);
   if (grown) physicals = grown;
   hi_physical *p = grown ? calloc(1, sizeof *p) : NULL;
@@ -147,23 +149,17 @@ static helio_status add_physical(hi_plugin *plugin, uint32_t index, uint32_t dev
   helio_status status = plugin->devices.describe(plugin->state, index, &p->description);
   const char *wrong = status ? hi_reason(status) : wrong_with(&p->description);
   if (wrong) hi_log(HELIO_LOG_WARNING, "%s device %u is not used: %s", plugin->report.name, index, wrong);
-  bool other_pass = device_class && p->description.device_class != device_class;
   if (!wrong) p->info = describe(p);
-  if (wrong || other_pass || seen_through_another(p)) {
+  if (wrong || seen_through_another(p)) {
     free(p);
     return HELIO_OK;
   }
-  p->id = (uint64_t)physical_count;
-  p->info.index = count_before(p, false);
-  p->info.backend_index = count_before(p, true);
-  hi_name_print_physical(p->info.type, p->info.index, p->name);
-  p->info.name = p->info.physical = p->name;
   physicals[physical_count++] = p;
   return HELIO_OK;
 }
 
-/* All devices of a class (0: of any) of all backends, in their order. */
-static helio_status add_class(uint32_t device_class) {
+/* All devices of all backends, in the order of the backends. */
+static helio_status collect_physicals(void) {
   int backend_count;
   hi_plugin *const *backends = hi_backends(&backend_count);
   for (int i = 0; i < backend_count; i++) {
@@ -173,22 +169,43 @@ static helio_status add_class(uint32_t device_class) {
     if (status)
       hi_log(HELIO_LOG_WARNING, "%s cannot count its devices: %s", backends[i]->report.name, hi_reason(status));
     for (uint32_t index = 0; !status && index < count; index++) {
-      status = add_physical(backends[i], index, device_class);
+      status = add_physical(backends[i], index);
       if (status) return status;
     }
   }
   return HELIO_OK;
 }
 
-static helio_status find_physicals(void) {
-  helio_status status;
-  if (hi_backends_ordered()) {
-    status = add_class(0);
-  } else {
-    status = add_class(HELIO_CLASS_GPU);
-    if (!status) status = add_class(HELIO_CLASS_CPU);
+static bool is_cpu(const hi_physical *physical) {
+  return physical->description.device_class == HELIO_CLASS_CPU;
+}
+
+/* Accelerators first, and else as they were found. */
+static void order_physicals(void) {
+  for (int i = 1; i < physical_count; i++) {
+    hi_physical *p = physicals[i];
+    int at = i;
+    for (; at > 0 && !is_cpu(p) && is_cpu(physicals[at - 1]); at--) physicals[at] = physicals[at - 1];
+    physicals[at] = p;
   }
+}
+
+static void number_physicals(void) {
+  for (int i = 0; i < physical_count; i++) {
+    hi_physical *p = physicals[i];
+    p->id = (uint64_t)i;
+    p->info.index = count_before(p, false);
+    p->info.backend_index = count_before(p, true);
+    hi_name_print_physical(p->info.type, p->info.index, p->name);
+    p->info.name = p->info.physical = p->name;
+  }
+}
+
+static helio_status find_physicals(void) {
+  helio_status status = collect_physicals();
   if (status) return status;
+  if (!hi_backends_ordered()) order_physicals();
+  number_physicals();
   if (physical_count == 0) return hi_fail(HELIO_NO_DEVICE, "no backend has a usable device");
   if (!lists_allocate(&physical_lists, physical_count)) {
     return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of devices");
@@ -229,6 +246,78 @@ helio_status hi_topology_show(hi_physical *const *chosen, int count) {
   visible = list;
   visible_count = shown;
   return HELIO_OK;
+}
+
+/* ---- settings as they were ---- */
+
+/* Those of a physical device. */
+typedef struct saved_settings {
+  bool growth;
+  uint64_t limit, *limits;
+  int logical_count;
+} saved_settings;
+
+struct hi_saved {
+  saved_settings *each; /* of `physicals` */
+  hi_physical **visible;
+  int visible_count;
+  double fraction;
+};
+
+static bool save_settings(saved_settings *to, const hi_physical *from) {
+  size_t bytes = (size_t)from->logical_count * sizeof *from->limits;
+  *to = (saved_settings){from->growth, from->limit, NULL, from->logical_count};
+  if (!from->limits) return true;
+  to->limits = malloc(bytes);
+  if (to->limits) memcpy(to->limits, from->limits, bytes);
+  return to->limits;
+}
+
+hi_saved *hi_topology_save(void) {
+  hi_saved *saved = calloc(1, sizeof *saved);
+  bool whole = saved;
+  if (saved) {
+    saved->each = calloc((size_t)physical_count, sizeof *saved->each);
+    saved->visible = calloc((size_t)visible_count, sizeof *saved->visible);
+    saved->visible_count = visible_count;
+    saved->fraction = fraction;
+    whole = saved->each && saved->visible;
+  }
+  for (int i = 0; whole && i < physical_count; i++) whole = save_settings(&saved->each[i], physicals[i]);
+  if (whole) {
+    memcpy(saved->visible, visible, (size_t)visible_count * sizeof *visible);
+    return saved;
+  }
+  hi_topology_forget(saved);
+  hi_fail(HELIO_OUT_OF_MEMORY, "no memory to change settings");
+  return NULL;
+}
+
+void hi_topology_restore(hi_saved *saved) {
+  for (int i = 0; i < physical_count; i++) {
+    hi_physical *p = physicals[i];
+    if (p->opened > 0) continue; /* nothing of it can have changed, and it is read without the lock */
+    uint64_t *limits = p->limits;
+    p->growth = saved->each[i].growth;
+    p->limit = saved->each[i].limit;
+    p->limits = saved->each[i].limits;
+    p->logical_count = saved->each[i].logical_count;
+    saved->each[i].limits = limits;
+  }
+  hi_physical **list = visible;
+  visible = saved->visible;
+  saved->visible = list;
+  visible_count = saved->visible_count;
+  fraction = saved->fraction;
+  hi_topology_forget(saved);
+}
+
+void hi_topology_forget(hi_saved *saved) {
+  if (!saved) return;
+  for (int i = 0; saved->each && i < physical_count; i++) free(saved->each[i].limits);
+  free(saved->each);
+  free(saved->visible);
+  free(saved);
 }
 
 /* ---- logical devices ---- */
@@ -276,11 +365,12 @@ static bool snapshot_add(snapshot *s, hi_physical *physical, int logical_index) 
   if (!device) {
     device = hi_device_new(physical, logical_index);
     if (!device) return false;
+    device->next = made;
+    made = device;
     int backend_index = 0;
     for (int i = 0; i < s->count; i++) backend_index += s->devices[i]->physical->plugin == physical->plugin;
-    bool cpu = physical->description.device_class == HELIO_CLASS_CPU;
     device->info = physical->info;
-    device->info.index = cpu ? s->lists.cpu_count : s->lists.gpu_count;
+    device->info.index = is_cpu(physical) ? s->lists.cpu_count : s->lists.gpu_count;
     device->info.backend_index = backend_index;
     device->info.memory_limit = limit_of(physical, logical_index);
     hi_name_print(device->info.type, device->info.index, device->name);
@@ -289,14 +379,6 @@ static bool snapshot_add(snapshot *s, hi_physical *physical, int logical_index) 
   s->devices[s->count++] = device;
   lists_append(&s->lists, &device->info);
   return true;
-}
-
-/* Frees the devices of a snapshot that was not published, but for those that the published one has too. */
-static void discard(snapshot *s) {
-  for (int i = 0; i < s->count; i++) {
-    if (!s->devices[i]->used) hi_device_free(s->devices[i]);
-  }
-  snapshot_free(s);
 }
 
 helio_status hi_topology_rebuild(void) {
@@ -311,7 +393,7 @@ helio_status hi_topology_rebuild(void) {
   for (int i = 0; i < visible_count; i++) {
     for (int j = 0; j < visible[i]->logical_count; j++) {
       if (snapshot_add(s, visible[i], j)) continue;
-      discard(s);
+      snapshot_free(s);
       return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of devices");
     }
   }
@@ -331,7 +413,7 @@ unsigned hi_topology_version(void) {
 
 static int threads_of_process(void) {
   uint64_t asked = hi_environment_number(HI_NUM_THREADS);
-  return asked > 0 ? (int)asked : hi_machine_cores();
+  return asked > 0 ? (int)asked : cores;
 }
 
 helio_status hi_topology_first_use(hi_device *device, hi_device_settings *settings) {
@@ -343,14 +425,13 @@ helio_status hi_topology_first_use(hi_device *device, hi_device_settings *settin
   } else {
     int all = threads_of_process(), count = physical->logical_count;
     int share = all / count + (device->logical_index < all % count);
-    bool cpu = physical->description.device_class == HELIO_CLASS_CPU;
-    bool crowded = all > hi_machine_cores() || count > all;
+    bool crowded = all > cores || count > all;
     *settings = (hi_device_settings){.growth = physical->growth,
                                      .limit = device->info.memory_limit,
                                      .sharers = count - physical->opened,
-                                     .threads = !cpu        ? 0
-                                                : share > 0 ? (uint32_t)share
-                                                            : 1,
+                                     .threads = !is_cpu(physical) ? 0
+                                                : share > 0       ? (uint32_t)share
+                                                                  : 1,
                                      .spin_us = crowded ? 0 : (uint32_t)hi_environment_number(HI_SPIN_US)};
     physical->opened++;
     device->used = true;
@@ -422,11 +503,8 @@ hi_device *hi_device_named(const char *text) {
 /* ---- start and end ---- */
 
 helio_status hi_topology_start(void) {
-  if (hi_environment_number(HI_NUM_THREADS) > 4096) {
-    return hi_fail(HELIO_INVALID_ARGUMENT, "HELIO_NUM_THREADS=%s: expected at most 4096",
-                   hi_environment_text(HI_NUM_THREADS));
-  }
   fraction = 1;
+  cores = hi_machine_cores();
   helio_status status = find_physicals();
   if (!status) status = hi_topology_show(physicals, physical_count);
   if (!status) status = hi_configure_from_environment();
@@ -435,21 +513,13 @@ helio_status hi_topology_start(void) {
   return status;
 }
 
-/* A device may stand in several snapshots: it is freed with the newest it stands in. All that are open stand in the
- * current one and come to rest before the first is closed, because their streams may wait for each other's events. */
+/* All come to rest before the first is closed, because their streams may wait for each other's events. */
 static void free_devices(void) {
-  snapshot *newest = atomic_load(&current);
-  for (int i = 0; newest && i < newest->count; i++) hi_device_rest(newest->devices[i]);
-  for (snapshot *s = atomic_load(&current); s; s = s->older) {
-    for (int i = 0; i < s->count; i++) {
-      hi_device *device = s->devices[i];
-      for (snapshot *o = s; o; o = o->older) {
-        for (int j = 0; j < o->count; j++) {
-          if (o->devices[j] == device) o->devices[j] = NULL;
-        }
-      }
-      hi_device_free(device);
-    }
+  for (hi_device *device = made; device; device = device->next) hi_device_rest(device);
+  while (made) {
+    hi_device *device = made;
+    made = device->next;
+    hi_device_free(device);
   }
 }
 

@@ -54,6 +54,13 @@ bool hi_topology_used(uint32_t device_class);
 /* Takes these physical devices for the visible ones; the host's own is added if it is not among them. */
 helio_status hi_topology_show(hi_physical *const *visible, int count);
 
+/* Settings as they are now, to go back to when a change comes to nothing; NULL with the error set. Either of the other
+ * two ends them. */
+typedef struct hi_saved hi_saved;
+hi_saved *hi_topology_save(void);
+void hi_topology_restore(hi_saved *saved);
+void hi_topology_forget(hi_saved *saved);
+
 /* Makes the logical devices anew after settings have changed. */
 helio_status hi_topology_rebuild(void);
 

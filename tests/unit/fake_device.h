@@ -199,7 +199,12 @@ static helio_status fake_stream_synchronize(helio_backend_device *device, helio_
   return note((call){.kind = STREAM_SYNCHRONIZE, .stream = stream->index});
 }
 
-static const helio_device_table device_table = {.size = sizeof device_table, .synchronize = fake_synchronize};
+static void fake_close(helio_backend_device *device) {
+  (void)device;
+}
+
+static const helio_device_table device_table = {
+    .size = sizeof device_table, .close = fake_close, .synchronize = fake_synchronize};
 static const helio_memory_table memory_table = {.size = sizeof memory_table,
                                                 .allocate = fake_allocate,
                                                 .free = fake_free,

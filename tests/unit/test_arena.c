@@ -793,6 +793,21 @@ static void test_the_host_copy_leaves_no_error(void **state) {
   assert_string_equal(hi_reason(HELIO_DEVICE_FAILURE), "making a stream on /device:TEST:0: told to fail");
 }
 
+/* The end of a device waits for it once, and says once that it failed. */
+static void test_the_end_of_a_device(void **state) {
+  hi_plugin plugin = {.devices = device_table, .memory = memory_table, .streams = stream_table};
+  hi_physical physical = {.plugin = &plugin};
+  (void)state;
+  hi_device *device = hi_device_new(&physical, 0);
+  assert_non_null(device);
+  device->member.device = &fake;
+  fake.failing = SYNCHRONIZE;
+  hi_device_rest(device);
+  hi_device_free(device);
+  assert_int_equal(calls_of(SYNCHRONIZE), 1);
+  assert_int_equal(lines_with("ERROR:helio:", "failed at its end: told to fail"), 1);
+}
+
 /* ---- the address sanitizer ---- */
 
 #ifdef HI_ADDRESS_SANITIZER
@@ -859,6 +874,7 @@ int main(void) {
       ARENA_TEST(test_staging_is_bounded),
       ARENA_TEST(test_staging_that_fails),
       ARENA_TEST(test_the_host_copy_leaves_no_error),
+      ARENA_TEST(test_the_end_of_a_device),
 #ifdef HI_ADDRESS_SANITIZER
       ARENA_TEST(test_gaps_are_closed),
 #endif
