@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of devices and memory, by call or by environment. They may change until the first use of what they concern.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +42,8 @@ static helio_status show(hi_physical *const *chosen, int count) {
 
 static helio_status split(hi_physical *physical, const uint64_t *limits, int count) {
   if (count < 1 || count > 1024) {
-    return hi_fail(HELIO_INVALID_ARGUMENT, "%s cannot be cut into %d logical devices", physical->name, count);
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s cannot be cut into %d logical devices, only into 1 to 1024",
+                   physical->name, count);
   }
   if (hi_topology_used(physical->description.device_class)) {
     return hi_fail(HELIO_WRONG_STATE, "Virtual devices cannot be modified after being initialized (%s)",
@@ -181,7 +183,7 @@ static helio_status split_as_written(hi_physical *physical, const char *text, si
   uint64_t count, limits[64];
   int given = 0;
   if (hi_parse_number(text, length, &count)) {
-    return split(physical, NULL, count > 1024 ? -1 : (int)count);
+    return split(physical, NULL, count > INT_MAX ? INT_MAX : (int)count);
   }
   for (const char *end = text + length; text <= end;) {
     size_t span = strcspn(text, ",;");

@@ -473,6 +473,11 @@ helio_status hi_device_unknown(const hi_name *name, bool soft_placement) {
   int count;
   size_t length = 0;
   hi_device *const *devices = hi_devices(&count);
+  if (name->remote) return hi_fail(HELIO_NO_DEVICE, "the only job is /job:localhost/replica:0/task:0; unknown device.");
+  if (name->physical) {
+    return hi_fail(HELIO_NO_DEVICE,
+                   "a physical device is not a place to run on, its logical ones are; unknown device.");
+  }
   hi_name_print(name->kind, name->index, full);
   for (int i = 0; i < count; i++) {
     if (!strstr(types, devices[i]->info.type)) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "runtime/environment.h"
 #include "runtime/error.h"
@@ -44,6 +45,12 @@ static void name_by_file(helio_plugin_report *report, const char *path) {
  * that it or a vendor's library has started, and destructors of what they keep, may still run when it has been closed.
  */
 static bool open_file(hi_plugin *plugin) {
+  struct stat about;
+  /* Opening a pipe would wait for its other end. */
+  if (stat(plugin->report.path, &about) == 0 && !S_ISREG(about.st_mode)) {
+    return refuse(plugin, HELIO_PLUGIN_CANNOT_OPEN, "it is not a file");
+  }
+  hi_log(HELIO_LOG_DEBUG, "opening plugin %s", plugin->report.path);
   plugin->library = dlopen(plugin->report.path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!plugin->library) return refuse(plugin, HELIO_PLUGIN_CANNOT_OPEN, "%s", dlerror());
   const helio_plugin *entry = dlsym(plugin->library, HELIO_PLUGIN_SYMBOL);

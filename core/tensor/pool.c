@@ -73,5 +73,5 @@ helio_scope helio_pool_enter(void) {
 }
 
 void helio_pool_leave(helio_scope *scope) {
-  drop_from(scope->depth);
+  if (scope) drop_from(scope->depth);
 }

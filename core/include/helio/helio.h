@@ -41,8 +41,9 @@ HELIO_EXPORT const char *helio_version(void);
 /* Reads the environment, loads the plugins and finds the devices. Does nothing if that was done. */
 HELIO_EXPORT helio_status helio_init(void);
 
-/* Closes all devices and unloads the plugins; the next call would start anew. Values that are still alive lose their
- * contents and can only be released. No other thread may be inside a call of the library. */
+/* Closes all devices and ends the plugins; the next call would start anew. Works also while an error is pending. Values
+ * that are still alive lose their contents and can only be released. No other thread may be inside a call of the
+ * library. */
 HELIO_EXPORT helio_status helio_shutdown(void);
 
 /* ---------------------------------------------------------------------------------------------------------------------
