@@ -181,12 +181,6 @@ array array_new(helio_type type, const helio_shape *shape) {
   exit(2);
 }
 
-array array_of(helio_type type, const double *values, int count) {
-  array a = array_new(type, &(helio_shape){1, {count}});
-  for (int i = 0; i < count; i++) a.values[i] = as_type(type, values[i]);
-  return a;
-}
-
 array array_copy(const array *a) {
   array copy = array_new(a->type, &a->shape);
   memcpy(copy.values, a->values, (size_t)a->elements * sizeof *a->values);

@@ -39,7 +39,6 @@ double as_type(helio_type type, double value);
 
 array array_new(helio_type type, const helio_shape *shape); /* zeros */
 array array_random(helio_type type, const helio_shape *shape, double low, double high);
-array array_of(helio_type type, const double *values, int count);
 array array_copy(const array *a);
 void array_free(array *a);
 void array_encode(const array *a, void *data);
@@ -94,7 +93,6 @@ struct family {
     double (*two)(double a, double b, const example *e);
     void (*sum)(const double *x, int64_t count, double *result);
   } is;
-  uint32_t activation; /* of activation_grad's examples: unused elsewhere */
 };
 
 /* The lists end with operation 0. */
@@ -117,12 +115,11 @@ void example_free(example *e);
 
 /* The shape with all axes but the last as one; rows and columns. */
 void rows_of(const helio_shape *shape, int64_t *rows, int64_t *columns);
-helio_shape shape_of(int rank, const int64_t *extents);
 
 /* Odd shapes: one, primes, nothing, no axis, all axes; and one that is large enough for threads. */
 extern const helio_shape odd_shapes[];
 extern const int odd_shape_count;
-helio_shape large_shape(void);
+helio_shape large_shape(helio_type type);
 
 double activate(uint32_t activation, double x);
 

@@ -50,7 +50,8 @@ static void examples_cast(const family *f, helio_type type) {
   for (int to = HELIO_FLOAT32; to <= HELIO_BOOL; to++) {
     special_cast(f, type, (helio_type)to);
     for (int i = 0; i < odd_shape_count; i++) example_cast(f, type, (helio_type)to, odd_shapes[i], false);
-    example_cast(f, type, (helio_type)to, large_shape(), true);
+    if (to == HELIO_FLOAT32 || to == (int)type % HELIO_BOOL + 1)
+      example_cast(f, type, (helio_type)to, large_shape(type), true);
   }
 }
 
@@ -95,7 +96,7 @@ static const part slices[] = {
     {SHAPE(5, 7, 3), SHAPE(0, 7, 0), SHAPE(5, 0, 3)},
     {SHAPE(2, 3, 2, 3, 2, 3, 2, 3), SHAPE(1, 0, 1, 1, 0, 2, 0, 1), SHAPE(1, 3, 1, 2, 2, 1, 1, 2)},
     {NO_AXES, NO_AXES, NO_AXES},
-    {SHAPE(211, 1259), SHAPE(3, 1), SHAPE(205, 1257)},
+    {SHAPE(113, 1033), SHAPE(3, 1), SHAPE(107, 1031)},
 };
 
 static void examples_slice(const family *f, helio_type type) {
@@ -139,7 +140,7 @@ static const part pads[] = {
     {SHAPE(2, 3, 4, 5), SHAPE(0, 1, 1, 0), SHAPE(0, 1, 1, 0)},
     {SHAPE(1, 2, 1, 2, 1, 2, 1, 2), SHAPE(1, 0, 1, 0, 1, 0, 1, 0), SHAPE(0, 1, 0, 1, 0, 1, 0, 1)},
     {NO_AXES, NO_AXES, NO_AXES},
-    {SHAPE(211, 1249), SHAPE(3, 1), SHAPE(1, 5)},
+    {SHAPE(113, 1031), SHAPE(3, 1), SHAPE(1, 5)},
 };
 
 static void examples_pad(const family *f, helio_type type) {
@@ -184,7 +185,7 @@ static const part transpositions[] = {
     {SHAPE(2, 3, 5, 7), SHAPE(0, 2, 1, 3), NO_AXES},
     {SHAPE(2, 3, 5, 7), SHAPE(3, 2, 1, 0), NO_AXES},
     {SHAPE(2, 3, 1, 3, 2, 1, 2, 3), SHAPE(7, 0, 6, 1, 5, 2, 4, 3), NO_AXES},
-    {SHAPE(211, 1259), SHAPE(1, 0), NO_AXES},
+    {SHAPE(113, 1033), SHAPE(1, 0), NO_AXES},
     {SHAPE(17, 61, 257), SHAPE(1, 0, 2), NO_AXES},
 };
 
@@ -235,7 +236,7 @@ static const joint joints[] = {
     {SHAPE(3, 4, 5), 2, {5, 1, 3, -1}},
     {SHAPE(3, 0, 5), 2, {1, 2, -1}},
     {SHAPE(2, 1, 3, 1, 2, 1, 3, 2), 4, {2, 3, -1}},
-    {SHAPE(211, 1), 1, {601, 1, 657, -1}},
+    {SHAPE(113, 1), 1, {401, 1, 657, -1}},
 };
 
 static void examples_concat(const family *f, helio_type type) {
@@ -432,8 +433,8 @@ static const part choices[] = {
     {NO_AXES, NO_AXES, SHAPE(13, 17)},
     {SHAPE(3, 1, 5), SHAPE(7, 1), SHAPE(2, 1, 1, 1)},
     {SHAPE(5, 0), SHAPE(5, 1), SHAPE(1)},
-    {SHAPE(211, 1259), SHAPE(211, 1259), SHAPE(211, 1259)},
-    {SHAPE(211, 1259), SHAPE(1259), SHAPE(211, 1)},
+    {SHAPE(113, 1033), SHAPE(113, 1033), SHAPE(113, 1033)},
+    {SHAPE(113, 1033), SHAPE(1033), SHAPE(113, 1)},
 };
 
 static void examples_where(const family *f, helio_type type) {

@@ -194,8 +194,8 @@ static void examples_random(const family *f, helio_type type) {
   for (int which = 0; which < COUNT(starts); which++) {
     for (int i = 0; i < odd_shape_count; i++) example_random(f, type, which, odd_shapes[i], false);
   }
-  example_random(f, type, 4, large_shape(), true);
-  example_random(f, type, 5, large_shape(), true);
+  example_random(f, type, 4, large_shape(type), true);
+  example_random(f, type, 5, large_shape(type), true);
   if (f->operation != HELIO_OP_RANDOM_BITS) check_distribution(f, type);
 }
 
@@ -213,8 +213,8 @@ static void examples_dropout(const family *f, helio_type type) {
   for (int which = 0; which < COUNT(starts); which++) {
     for (int i = 0; i < odd_shape_count; i++) example_dropout(f, type, which + i, odd_shapes[i], false);
   }
-  example_dropout(f, type, 4, large_shape(), true);
-  example_dropout(f, type, 6, large_shape(), true);
+  example_dropout(f, type, 4, large_shape(type), true);
+  example_dropout(f, type, 6, large_shape(type), true);
 }
 
 const family random_families[] = {

@@ -187,7 +187,7 @@ static const setting settings[] = {
     {SHAPE(31), 8, HELIO_INT64, 0, true, true},
     {SHAPE(13, 17), 0, HELIO_INT32, 0, true, false},
     {SHAPE(67, 2, 3), 40, HELIO_INT32, 0, false, false},
-    {SHAPE(211, 1259), -1, 0, 0, true, false},
+    {SHAPE(113, 1033), -1, 0, 0, true, false},
     {SHAPE(4999, 33), 997, HELIO_INT64, 0, true, true},
 };
 

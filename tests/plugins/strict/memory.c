@@ -94,7 +94,10 @@ static void quarantine_drop(strict_call *call) {
   strict_current->quarantine_oldest = buffer->older;
   if (buffer->older == NULL) strict_current->quarantine_newest = &strict_current->quarantine_oldest;
   strict_current->quarantine_bytes -= buffer->bytes;
-  for (size_t i = 0; i < buffer->bytes; i++) {
+  /* All bytes are the poison if the first one is and each equals the next. */
+  bool intact =
+      buffer->memory[0] == STRICT_POISON && memcmp(buffer->memory, buffer->memory + 1, buffer->bytes - 1) == 0;
+  for (size_t i = 0; !intact && i < buffer->bytes; i++) {
     if (buffer->memory[i] == STRICT_POISON) continue;
     strict_violation(call, "buffer %u of %zu bytes was written at offset %zu after it was freed", buffer->object.number,
                      buffer->bytes, i);
