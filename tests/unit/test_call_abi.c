@@ -64,7 +64,7 @@ static int set_up(void **state) {
   const char *build = getenv("HELIO_TEST_BUILD");
   snprintf(path, sizeof path, "%s/backends/cpu/.libs/cpu.so", build ? build : ".");
   *state = f;
-  f->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  f->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); /* as the core opens it */
   f->plugin = f->library ? dlsym(f->library, HELIO_PLUGIN_SYMBOL) : NULL;
   if (!f->plugin || f->plugin->init(&host, &f->state)) return -1;
   helio_open_options options = {.size = sizeof options, .logical_count = 1, .threads = 1};
