@@ -371,6 +371,7 @@ hi_block *hi_arena_allocate(hi_arena *arena, size_t bytes, int stream, const cha
     block->stream = (signed char)stream;
     block->used_by = 0;
     atomic_init(&block->references, 1);
+    atomic_init(&block->version, 0);
     size_t length = strnlen(holder, sizeof block->holder - 1);
     memcpy(block->holder, holder, length);
     block->holder[length] = 0;

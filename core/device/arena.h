@@ -28,6 +28,7 @@ typedef struct hi_block {
   bool free;
   signed char stream;    /* the stream that orders its use; HI_NO_STREAM: any, nothing is under way */
   unsigned char used_by; /* other streams that were handed work on it, a bit each */
+  atomic_uint version;   /* how often it was written since its first contents: a tape notices that it changed */
   char holder[HI_HOLDER_LENGTH];
 } hi_block;
 

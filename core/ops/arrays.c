@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "device/copy.h"
+#include "device/topology.h"
 #include "ops/options.h"
 #include "ops/placement.h"
 #include "ops/shape.h"
+#include "ops/tape.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
@@ -73,7 +75,16 @@ helio_tensor *helio_copy(helio_tensor *x) {
   hi_device *device = hi_placement_for_data(x->device);
   helio_tensor *copy = device ? hi_tensor_new(device, x->type, &x->shape, call.row->info.label) : NULL;
   if (!copy) return NULL;
-  return hi_copy(device, hi_tensor_place(copy), x->device, hi_tensor_place(x), hi_tensor_bytes(x)) ? NULL : copy;
+  if (hi_copy(device, hi_tensor_place(copy), x->device, hi_tensor_place(x), hi_tensor_bytes(x))) return NULL;
+  return hi_tape_record_one(&call, copy);
+}
+
+helio_tensor *helio_to_device(helio_tensor *tensor, const char *name) {
+  hi_call call = {.row = hi_row_of(HELIO_OP_COPY), .inputs = &tensor, .input_count = 1};
+  if (hi_enter(__func__) || !hi_tensor_usable(tensor, "the tensor")) return NULL;
+  hi_device *device = hi_device_named(name);
+  helio_tensor *copy = device ? hi_tensor_on(tensor, device) : NULL;
+  return copy == tensor ? copy : hi_tape_record_one(&call, copy);
 }
 
 /* ---- views ---- */
@@ -101,7 +112,7 @@ helio_tensor *helio_reshape(helio_tensor *x, helio_shape shape) {
   hi_call call = {.row = hi_row_of(HELIO_OP_RESHAPE), .inputs = &x, .input_count = 1};
   helio_shape asked = shape;
   if (hi_enter(__func__) || hi_call_check(&call)) return NULL;
-  if (complete(&shape, x->elements)) return hi_tensor_view(x, &shape, 0);
+  if (complete(&shape, x->elements)) return hi_tape_record_one(&call, hi_tensor_view(x, &shape, 0));
   char from[HI_SHAPE_TEXT], to[HI_SHAPE_TEXT];
   hi_fail(HELIO_INVALID_ARGUMENT, "Reshape: the shape %s cannot become %s", hi_shape_text(&x->shape, from),
           hi_shape_text(&asked, to));
@@ -121,7 +132,7 @@ helio_tensor *helio_expand_dims(helio_tensor *x, int axis) {
   if (axis < 0) return NULL;
   for (int i = shape.rank - 1; i > axis; i--) shape.extent[i] = shape.extent[i - 1];
   shape.extent[axis] = 1;
-  return hi_tensor_view(x, &shape, 0);
+  return hi_tape_record_one(&call, hi_tensor_view(x, &shape, 0));
 }
 
 helio_tensor *helio_squeeze_with(const helio_squeeze_options *given) {
@@ -142,7 +153,7 @@ helio_tensor *helio_squeeze_with(const helio_squeeze_options *given) {
     }
     shape.extent[shape.rank++] = o.x->shape.extent[i];
   }
-  return hi_tensor_view(o.x, &shape, 0);
+  return hi_tape_record_one(&call, hi_tensor_view(o.x, &shape, 0));
 }
 
 /* A part along the first axis alone lies in one piece. */
@@ -165,7 +176,8 @@ helio_tensor *helio_slice(helio_tensor *x, helio_shape begin, helio_shape extent
   if (hi_call_check(&call)) return NULL;
   if (!is_view(&x->shape, &call.outputs[0].shape)) return hi_dispatch_one(&call);
   size_t row = x->elements ? hi_tensor_bytes(x) / (size_t)(x->shape.rank ? x->shape.extent[0] : 1) : 0;
-  return hi_tensor_view(x, &call.outputs[0].shape, x->shape.rank ? row * (size_t)begin.extent[0] : 0);
+  size_t offset = x->shape.rank ? row * (size_t)begin.extent[0] : 0;
+  return hi_tape_record_one(&call, hi_tensor_view(x, &call.outputs[0].shape, offset));
 }
 
 /* ---- with kernels ---- */

@@ -10,6 +10,7 @@
 #include "device/topology.h"
 #include "ops/placement.h"
 #include "ops/plans.h"
+#include "ops/tape.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
@@ -72,7 +73,7 @@ static helio_status choose(const hi_call *call, choice *result) {
   }
   helio_status status = try_device(call, request.device, result);
   if (status != HELIO_NOT_SUPPORTED) return status;
-  if (!hi_placement_soft() && call->row->inputs[0] != 'V') {
+  if (!hi_placement_soft() && !request.lenient && call->row->inputs[0] != 'V') {
     return hi_fail(HELIO_NOT_SUPPORTED, "%s cannot run on %s: %s. With soft placement it would run elsewhere",
                    call->row->info.label, request.device->name, hi_reason(status));
   }
@@ -124,6 +125,13 @@ static helio_status return_moved(const hi_call *call, helio_tensor *const *moved
   return HELIO_OK;
 }
 
+/* Tapes notice that memory which they keep was written. */
+static void count_writes(const hi_call *call) {
+  for (int i = 0; i < call->input_count && call->row->inputs[0] == 'V'; i++) {
+    if (call->inputs[i] && writes(call->row, i)) atomic_fetch_add(&call->inputs[i]->block->version, 1);
+  }
+}
+
 /* Is anything written at all? */
 static bool has_work(const hi_call *call, helio_tensor *const *outputs) {
   for (int i = 0; i < HI_MAX_OUTPUTS; i++) {
@@ -163,7 +171,8 @@ helio_status hi_dispatch(hi_call *call, helio_tensor **outputs) {
   status = places ? run_at(call, &where, places, outputs) : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a call");
   hi_plan_release(where.plan);
   if (places != on_stack) free(places);
-  return status;
+  count_writes(call);
+  return status ? status : hi_tape_record(call, outputs);
 }
 
 helio_tensor *hi_dispatch_one(hi_call *call) {

@@ -1,90 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What networks are made of: products, activations, convolution, pooling, losses, normalization. */
+/* What networks are made of: products, convolution, pooling, losses, normalization. */
 #include "ops/options.h"
 #include "ops/shape.h"
+#include "ops/tape.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
-helio_tensor *helio_relu(helio_tensor *x) {
-  return hi_unary(__func__, HELIO_OP_RELU, x);
-}
-
-helio_tensor *helio_sigmoid(helio_tensor *x) {
-  return hi_unary(__func__, HELIO_OP_SIGMOID, x);
-}
-
-helio_tensor *helio_tanh(helio_tensor *x) {
-  return hi_unary(__func__, HELIO_OP_TANH, x);
-}
-
-helio_tensor *helio_softplus(helio_tensor *x) {
-  return hi_unary(__func__, HELIO_OP_SOFTPLUS, x);
-}
-
-helio_tensor *helio_swish(helio_tensor *x) {
-  return hi_unary(__func__, HELIO_OP_SWISH, x);
-}
-
-helio_tensor *helio_softmax(helio_tensor *x) {
-  return hi_unary(__func__, HELIO_OP_SOFTMAX, x);
-}
-
-helio_tensor *helio_log_softmax(helio_tensor *x) {
-  return hi_unary(__func__, HELIO_OP_LOG_SOFTMAX, x);
-}
-
-helio_tensor *helio_gelu(helio_tensor *x, bool approximate) {
-  hi_call call = {.row = hi_row_of(HELIO_OP_GELU), .inputs = &x, .input_count = 1};
-  call.attributes.gelu = (helio_gelu_attributes){.size = sizeof call.attributes.gelu, .approximate = approximate};
-  return hi_enter(__func__) ? NULL : hi_dispatch_one(&call);
-}
-
-static helio_tensor *with_alpha(const char *function, helio_operation operation, helio_tensor *x, double alpha) {
-  hi_call call = {.row = hi_row_of(operation), .inputs = &x, .input_count = 1, .scalars = {{.real = alpha}}};
-  return hi_enter(function) ? NULL : hi_dispatch_one(&call);
-}
-
-helio_tensor *helio_elu(helio_tensor *x, double alpha) {
-  if (alpha < 0) { /* its gradient is written in y, which then no longer tells on which side x was */
-    if (!hi_enter(__func__)) hi_fail(HELIO_INVALID_ARGUMENT, "Elu: alpha is %g, which is negative", alpha);
-    return NULL;
-  }
-  return with_alpha(__func__, HELIO_OP_ELU, x, alpha);
-}
-
-helio_tensor *helio_leaky_relu(helio_tensor *x, double alpha) {
-  return with_alpha(__func__, HELIO_OP_LEAKY_RELU, x, alpha);
-}
-
 /* ---- activations and biases inside other operations ---- */
 
-static helio_tensor *activate(helio_activation activation, helio_tensor *x) {
-  switch (activation) {
-  case HELIO_RELU:
-    return helio_relu(x);
-  case HELIO_SIGMOID:
-    return helio_sigmoid(x);
-  case HELIO_TANH:
-    return helio_tanh(x);
-  case HELIO_SOFTPLUS:
-    return helio_softplus(x);
-  case HELIO_SWISH:
-    return helio_swish(x);
-  case HELIO_GELU:
-    return helio_gelu(x, false);
-  case HELIO_GELU_TANH:
-    return helio_gelu(x, true);
-  default:
-    return x;
-  }
+/* Can a kernel apply it? */
+static bool fusible(helio_activation activation) {
+  return activation < HELIO_ELU && (hi_activation_by_output(activation) || !hi_tape_recording());
 }
 
 /* Runs a product whose third input is a bias. An activation whose gradient is written in x, which a fused operation
- * does not keep, runs as a row of its own; so do activation and bias where the device would otherwise not run the
- * product. */
+ * does not keep, runs as a row of its own while a tape records; so do activation and bias where the device would
+ * otherwise not run the product. */
 static helio_tensor *fused(hi_call *call, helio_tensor **inputs, uint32_t *activation) {
   helio_activation after = (helio_activation)*activation;
-  if (after == HELIO_LINEAR || (after && !hi_activation_by_output(after))) *activation = 0;
+  if (after == HELIO_LINEAR || !fusible(after)) *activation = 0;
   if (after == HELIO_LINEAR || *activation) after = (helio_activation)0;
   if ((*activation || inputs[2]) && !hi_runs_where_wanted(call)) {
     helio_tensor *bias = inputs[2];
@@ -92,10 +26,10 @@ static helio_tensor *fused(hi_call *call, helio_tensor **inputs, uint32_t *activ
     *activation = 0;
     inputs[2] = NULL;
     helio_tensor *y = hi_dispatch_one(call);
-    return activate(after, bias ? helio_add(y, bias) : y);
+    return helio_activate(bias ? helio_add(y, bias) : y, after);
   }
   helio_tensor *y = hi_dispatch_one(call);
-  return after ? activate(after, y) : y;
+  return after ? helio_activate(y, after) : y;
 }
 
 helio_tensor *helio_matmul_with(const helio_matmul_options *given) {
@@ -188,6 +122,7 @@ static helio_tensor *pool(const char *function, helio_operation operation, const
   helio_tensor *outputs[HI_MAX_OUTPUTS];
   if (!hi_options_enter(function, &o, sizeof o, given) || !sane_padding(o.padding)) return NULL;
   hi_call call = {.row = hi_row_of(operation), .inputs = &o.x, .input_count = 1};
+  if (!hi_tape_recording() && hi_row_outputs(call.row) > 1) call.no_outputs = 2; /* the winners are for the way back */
   helio_pool_attributes *how = &call.attributes.pool;
   how->size = sizeof *how;
   two_numbers(o.window, 2, how->window);
@@ -229,7 +164,9 @@ static helio_tensor *row_losses(const char *function, helio_operation operation,
   hi_shape_elements(&rows, &count);
   helio_tensor *matrix = helio_reshape(x, HELIO_SHAPE(count, classes));
   helio_tensor *flat = helio_reshape(labels, sparse ? HELIO_SHAPE(count) : HELIO_SHAPE(count, classes));
-  helio_tensor *losses = hi_binary(function, operation, matrix, flat);
+  hi_call call = {.row = row, .inputs = (helio_tensor *[]){matrix, flat}, .input_count = 2};
+  if (!hi_tape_recording()) call.no_outputs = 2; /* the gradient */
+  helio_tensor *losses = helio_error_pending() ? NULL : hi_dispatch_one(&call);
   return losses ? helio_reshape(losses, rows) : NULL;
 }
 
@@ -264,6 +201,7 @@ helio_tensor *helio_nn_layer_norm(helio_tensor *x, helio_tensor *gamma, helio_te
   hi_call call = {.row = hi_row_of(HELIO_OP_LAYER_NORM),
                   .inputs = (helio_tensor *[]){x, gamma, beta},
                   .input_count = 3,
+                  .no_outputs = hi_tape_recording() ? 0 : 6, /* mean and deviation are for the way back */
                   .scalars = {{.real = epsilon}}};
   return hi_enter(__func__) ? NULL : hi_dispatch_one(&call);
 }

@@ -53,6 +53,15 @@ helio_scope helio_device_enter(const char *name) {
   return outer;
 }
 
+helio_scope hi_placement_enter(hi_device *device) {
+  helio_scope outer = {.open = 1, .depth = mine.depth};
+  if (mine.depth == DEEPEST) return outer; /* it runs where the innermost scope says */
+  scope *s = &mine.scopes[mine.depth++];
+  *s = (scope){.request = {.named = true, .lenient = true, .device = device}, .version = hi_topology_version()};
+  hi_name_parse(device->name, &s->request.name);
+  return outer;
+}
+
 void helio_device_leave(helio_scope *outer) {
   if (outer) mine.depth = outer->depth;
 }

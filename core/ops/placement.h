@@ -13,11 +13,15 @@ void hi_placement_start(void);
 /* What the innermost scope asks for. */
 typedef struct hi_request {
   bool named;        /* a device was asked for */
+  bool lenient;      /* what it cannot do may run elsewhere */
   hi_device *device; /* it, NULL if it does not exist */
   hi_name name;
 } hi_request;
 
 hi_request hi_placement_request(void);
+
+/* A scope like the user's, in which what the device cannot do runs elsewhere. Ends with helio_device_leave(). */
+helio_scope hi_placement_enter(hi_device *device);
 
 /* The device for data that no kernel makes: the one asked for or, if none was, `otherwise` (NULL: the first). It is in
  * use when this returns. NULL with the error set. */

@@ -9,6 +9,7 @@
 
 #include "device/copy.h"
 #include "device/topology.h"
+#include "nn/initializer.h"
 #include "ops/accumulate.h"
 #include "ops/placement.h"
 #include "runtime/environment.h"
@@ -57,6 +58,7 @@ static helio_status start(void) {
     return status;
   }
   hi_placement_start();
+  hi_seed_start();
   return HELIO_OK;
 }
 

@@ -6,12 +6,11 @@
 
 #include "runtime/error.h"
 #include "runtime/runtime.h"
-#include "tensor/tensor.h"
 
-/* All values of the thread in one array; a pool is the part of it from where it was entered. The outermost pool ends
+/* All objects of the thread in one array; a pool is the part of it from where it was entered. The outermost pool ends
  * with the thread. */
 typedef struct pools {
-  helio_tensor **values;
+  hi_object **objects;
   int count, room;
   bool registered; /* for the thread's end */
 } pools;
@@ -22,20 +21,20 @@ static bool have_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void drop_from(int count) {
-  while (mine.count > count) hi_tensor_drop(mine.values[--mine.count]);
+  while (mine.count > count) hi_drop(mine.objects[--mine.count]);
 }
 
 void hi_pool_drain(void) {
   drop_from(0);
-  free(mine.values);
-  mine.values = NULL;
+  free(mine.objects);
+  mine.objects = NULL;
   mine.room = 0;
 }
 
 /* Another thread may be shutting the library down just now: it does not wait for threads that are inside no call. */
 static void at_thread_end(void *unused) {
   (void)unused;
-  mine.registered = false; /* a destructor that runs later and makes values has them dropped too */
+  mine.registered = false; /* a destructor that runs later and makes objects has them dropped too */
   bool held = hi_runtime_hold();
   hi_pool_drain();
   if (held) hi_runtime_let_go();
@@ -48,12 +47,12 @@ static void make_key(void) {
 
 static bool grow(void) {
   int room = mine.room ? mine.room * 2 : 64;
-  helio_tensor **values = realloc(mine.values, (size_t)room * sizeof *values);
-  if (!values) {
-    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a pool of %d values", room);
+  hi_object **objects = realloc(mine.objects, (size_t)room * sizeof *objects);
+  if (!objects) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a pool of %d objects", room);
     return false;
   }
-  mine.values = values;
+  mine.objects = objects;
   mine.room = room;
   if (!mine.registered) {
     pthread_once(&once, make_key);
@@ -62,9 +61,9 @@ static bool grow(void) {
   return true;
 }
 
-bool hi_pool_add(helio_tensor *tensor) {
+bool hi_pool_add(hi_object *object) {
   if (mine.count == mine.room && !grow()) return false;
-  mine.values[mine.count++] = tensor;
+  mine.objects[mine.count++] = object;
   return true;
 }
 

@@ -15,15 +15,24 @@
 
 /* ---- life ---- */
 
-void hi_tensor_hold(helio_tensor *tensor) {
-  atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
-}
-
-void hi_tensor_drop(helio_tensor *tensor) {
-  if (!tensor || atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) > 1) return;
+static void end(void *object) {
+  helio_tensor *tensor = object;
   hi_block_release(tensor->block);
+  hi_drop(tensor->logits);
   free(tensor->name);
   free(tensor);
+}
+
+/* Each thread takes numbers by the million, so that threads do not meet at one counter. */
+static uint64_t next_id(void) {
+  enum { AT_ONCE = 1 << 20 };
+  static atomic_uint_least64_t taken = 1;
+  static _Thread_local uint64_t next, behind;
+  if (next == behind) {
+    next = atomic_fetch_add_explicit(&taken, AT_ONCE, memory_order_relaxed);
+    behind = next + AT_ONCE;
+  }
+  return next++;
 }
 
 /* A tensor around a block, whose reference it takes over; it belongs to the innermost pool. */
@@ -34,8 +43,8 @@ static helio_tensor *wrap(hi_device *device, hi_block *block, helio_type type, c
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a tensor");
     return NULL;
   }
-  atomic_init(&tensor->references, 1);
-  atomic_init(&tensor->kept, 0);
+  hi_object_begin(tensor, end);
+  tensor->id = next_id();
   tensor->type = type;
   tensor->shape = *shape;
   tensor->elements = 0;
@@ -44,8 +53,9 @@ static helio_tensor *wrap(hi_device *device, hi_block *block, helio_type type, c
   tensor->block = block;
   tensor->offset = 0;
   tensor->name = NULL;
-  if (hi_pool_add(tensor)) return tensor;
-  hi_tensor_drop(tensor);
+  tensor->logits = NULL;
+  if (hi_pool_add(&tensor->object)) return tensor;
+  hi_drop(tensor);
   return NULL;
 }
 
@@ -65,24 +75,6 @@ helio_tensor *hi_tensor_view(const helio_tensor *base, const helio_shape *shape,
   helio_tensor *view = wrap(base->device, base->block, base->type, shape);
   if (view) view->offset = base->offset + offset;
   return view;
-}
-
-helio_tensor *helio_keep(helio_tensor *tensor) {
-  if (!tensor) return NULL;
-  atomic_fetch_add_explicit(&tensor->kept, 1, memory_order_relaxed);
-  hi_tensor_hold(tensor);
-  return tensor;
-}
-
-void helio_release(helio_tensor *tensor) {
-  if (!tensor) return;
-  if (atomic_fetch_sub_explicit(&tensor->kept, 1, memory_order_relaxed) <= 0) {
-    atomic_fetch_add_explicit(&tensor->kept, 1, memory_order_relaxed);
-    hi_enter_unstarted(__func__);
-    hi_fail(HELIO_WRONG_STATE, "helio_release of a tensor that was not kept: it belongs to its pool");
-    return;
-  }
-  hi_tensor_drop(tensor);
 }
 
 /* ---- facts ---- */
@@ -195,10 +187,4 @@ helio_tensor *hi_tensor_on(helio_tensor *tensor, hi_device *device) {
   helio_status status =
       hi_copy(device, hi_tensor_place(copy), tensor->device, hi_tensor_place(tensor), hi_tensor_bytes(tensor));
   return status ? NULL : copy;
-}
-
-helio_tensor *helio_to_device(helio_tensor *tensor, const char *name) {
-  if (hi_enter(__func__) || !hi_tensor_usable(tensor, "the tensor")) return NULL;
-  hi_device *device = hi_device_named(name);
-  return device ? hi_tensor_on(tensor, device) : NULL;
 }

@@ -4,13 +4,13 @@
 #define HI_TENSOR_H
 
 #include <helio/helio.h>
-#include <stdatomic.h>
 
 #include "device/device.h"
+#include "tensor/object.h"
 
 struct helio_tensor {
-  atomic_int references; /* the pool's and those of helio_keep() */
-  atomic_int kept;       /* by helio_keep() */
+  hi_object object;
+  uint64_t id; /* no other tensor of the process ever has it: the tape knows tensors by it */
   helio_type type;
   helio_shape shape;
   int64_t elements;
@@ -18,6 +18,10 @@ struct helio_tensor {
   hi_block *block;
   size_t offset; /* bytes into the block */
   char *name;    /* NULL: none */
+
+  /* What a softmax or sigmoid layer made this tensor of, NULL: it comes from none. Losses go back to it, because the
+   * logarithm of a probability that was rounded to 0 is lost. */
+  helio_tensor *logits;
 };
 
 /* Elements and bytes of a shape; false if an extent is negative or the size does not fit. */
@@ -53,8 +57,5 @@ bool hi_tensor_usable(const helio_tensor *tensor, const char *what);
 
 /* The tensor itself, or a copy on `device`. */
 helio_tensor *hi_tensor_on(helio_tensor *tensor, hi_device *device);
-
-void hi_tensor_hold(helio_tensor *tensor);
-void hi_tensor_drop(helio_tensor *tensor);
 
 #endif

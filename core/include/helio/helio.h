@@ -9,9 +9,9 @@
  *   status, so a chain of calls is checked once at its end. Release functions always work and accept NULL.
  * - Optional arguments are named: helio_matmul(a, b, .transpose_b = true). Zero is the default of each. The macro puts
  *   all arguments into one struct; C++ calls the function with `_with` at the end of its name and fills the struct.
- * - Values made by operations belong to the innermost HELIO_POOL of the thread (outside any, to the thread's own pool,
- *   which ends with the thread or at helio_shutdown) and die with it. helio_keep() lets one out; helio_release() ends
- *   what was kept.
+ * - Values made by operations, and all other objects but models, belong to the innermost HELIO_POOL of the thread
+ *   (outside any, to the thread's own pool, which ends with the thread or at helio_shutdown) and die with it, unless
+ *   another object holds them. helio_keep() lets one out; helio_release() ends what was kept, and models.
  * - All functions may be called from any thread. A scope (HELIO_POOL, HELIO_DEVICE) belongs to its thread; HELIO_DEVICE
  *   may stand 64 deep.
  * - What is returned by pointer and not said to be freed stays valid until helio_shutdown().
@@ -201,10 +201,11 @@ HELIO_EXPORT helio_scope helio_pool_enter(void);
 HELIO_EXPORT void helio_pool_leave(helio_scope *scope);
 #define HELIO_POOL HELIO_BLOCK(helio_pool_enter(), helio_pool_leave)
 
-/* Lets a value out of its pool: it lives until helio_release(). Returns it, so that it can stand around a call. A value
- * that was kept n times is released n times. */
-HELIO_EXPORT helio_tensor *helio_keep(helio_tensor *tensor);
-HELIO_EXPORT void helio_release(helio_tensor *tensor);
+/* Lets a value, or any other object that a call made (a layer, an optimizer, …), out of its pool: it lives until
+ * helio_release(). Returns it, so that it can stand around a call. What was kept n times is released n times. */
+HELIO_EXPORT void *helio_keep(void *object);
+HELIO_EXPORT void helio_release(void *object);
+#define helio_keep(object) ((__typeof__(object))(helio_keep)(object))
 
 /* A tensor of the host data given, copied. helio_constant((float[]){1, 2, 3, 4, 5, 6}, HELIO_SHAPE(2, 3), .name = "a").
  * It prints no placement line. */
@@ -409,11 +410,15 @@ HELIO_EXPORT helio_tensor *helio_leaky_relu(helio_tensor *x, double alpha);
 HELIO_EXPORT helio_tensor *helio_softmax(helio_tensor *x);     /* along the last axis */
 HELIO_EXPORT helio_tensor *helio_log_softmax(helio_tensor *x); /* likewise */
 
+/* Any of them, with Keras' parameters (elu 1, leaky relu 0.2). 0 and HELIO_LINEAR give x itself. */
+HELIO_EXPORT helio_tensor *helio_activate(helio_tensor *x, helio_activation activation);
+
 /* ---- convolution and pooling: images are (batch, height, width, channels) ---- */
 
 typedef enum helio_padding {
   HELIO_VALID = 1, /* none */
   HELIO_SAME = 2,  /* so that the result has ⌈extent ÷ stride⌉ places; the odd one lies behind, as in TensorFlow */
+  HELIO_CAUSAL = 3, /* of the layer Conv1D alone: before the first step, so that no result depends on later ones */
 } helio_padding;
 
 /* Strides and dilations of 0 are 1; a second one of 0 is as the first. The kernel is (height, width, channels ÷ groups,
@@ -601,4 +606,7 @@ HELIO_EXPORT const helio_setting *const *helio_settings(int *count);
 #ifdef __cplusplus
 }
 #endif
+
+#include <helio/nn.h>
+
 #endif

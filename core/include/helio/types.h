@@ -75,8 +75,15 @@ typedef enum helio_activation {
   HELIO_SWISH = 6,
   HELIO_GELU = 7,
   HELIO_GELU_TANH = 8,
-  HELIO_ELU = 9,         /* with a parameter: not inside a matrix product or convolution */
-  HELIO_LEAKY_RELU = 10, /* likewise */
+  HELIO_ELU = 9, /* from here on no kernel of another operation is asked for them: the core runs them behind it */
+  HELIO_LEAKY_RELU = 10,
+  HELIO_SOFTMAX = 11,
+  HELIO_LOG_SOFTMAX = 12,
+  HELIO_RELU6 = 13,
+  HELIO_SELU = 14,
+  HELIO_SOFTSIGN = 15,
+  HELIO_EXPONENTIAL = 16,
+  HELIO_HARD_SIGMOID = 17,
 } helio_activation;
 
 typedef enum helio_log_level {
