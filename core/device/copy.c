@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/status.h"
 #include "runtime/error.h"
 
 /* ---- staging: host memory that an asynchronous device reads later than the caller may keep it ---- */
@@ -137,15 +138,15 @@ helio_status hi_copy_in(hi_device *device, helio_place target, const void *sourc
 }
 
 helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes) {
-  helio_status_word word = {0};
+  hi_status_reading reading;
   helio_backend_device *handle = device->member.device;
   helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
   hi_reason_clear();
   helio_status status = HELIO_OK;
   if (bytes > 0) status = device->member.memory->copy_out(handle, stream, target, source, bytes);
-  if (!status) status = device->member.memory->copy_out(handle, stream, &word, device->status->place, sizeof word);
+  if (!status) status = hi_status_read(device, &reading);
   if (!status) status = device->member.streams->synchronize(handle, stream);
-  return status ? hi_device_failed(device, status, "copying to the host") : hi_device_judge(device, &word);
+  return status ? hi_device_failed(device, status, "copying to the host") : hi_status_judge(device, &reading);
 }
 
 /* ---- between devices ---- */

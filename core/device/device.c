@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device/copy.h"
+#include "device/status.h"
 #include "device/topology.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
@@ -46,8 +47,7 @@ static void close_device(hi_device *device) {
   if (device->plans) device->plans_free(device->plans);
   device->plans = NULL;
   hi_copy_finish(device);
-  hi_block_release(device->status);
-  device->status = NULL;
+  hi_status_close(device);
   hi_arena_destroy(device->arena);
   device->arena = NULL;
   for (int i = 0; i < HI_STREAM_COUNT; i++) {
@@ -98,12 +98,6 @@ static helio_status make_arena(hi_device *device, const hi_device_settings *sett
   return device->arena ? HELIO_OK : HELIO_OUT_OF_MEMORY;
 }
 
-static helio_status clear_status(hi_device *device) {
-  static const unsigned char zero = 0;
-  return device->member.memory->fill(device->member.device, device->streams[HI_STREAM_COMPUTE], device->status->place,
-                                     &zero, 1, sizeof(helio_status_word));
-}
-
 static helio_status open_backend(hi_device *device, const hi_device_settings *settings) {
   hi_physical *physical = device->physical;
   helio_open_options options = {.size = sizeof options,
@@ -123,20 +117,13 @@ static helio_status open_backend(hi_device *device, const hi_device_settings *se
   return HELIO_OK;
 }
 
-static helio_status make_status(hi_device *device) {
-  device->status = hi_arena_allocate(device->arena, sizeof(helio_status_word), HI_STREAM_COMPUTE, "status word");
-  if (!device->status) return helio_error_pending();
-  helio_status status = clear_status(device);
-  return status ? hi_device_failed(device, status, "clearing the status word") : HELIO_OK;
-}
-
 static helio_status open_device(hi_device *device) {
   hi_device_settings settings;
   helio_status status = hi_topology_first_use(device, &settings);
   if (status) return status;
   status = open_backend(device, &settings);
   if (!status) status = make_arena(device, &settings);
-  if (!status) status = make_status(device);
+  if (!status) status = hi_status_open(device);
   if (status) {
     hi_device_rest(device);
     close_device(device);
@@ -177,37 +164,15 @@ helio_stream *hi_device_stream(hi_device *device, int index) {
   return stream;
 }
 
-static const char *operation_name(uint32_t operation) {
-  switch (operation) {
-#define NAME(name, value)                                                                                              \
-  case HELIO_OP_##name:                                                                                                \
-    return #name;
-    HELIO_OPERATION_LIST(NAME)
-#undef NAME
-  }
-  return "an operation";
-}
-
-helio_status hi_device_judge(hi_device *device, const helio_status_word *word) {
-  if (!word->code) return HELIO_OK;
-  helio_status status = clear_status(device);
-  if (status) return hi_device_failed(device, status, "clearing the status word");
-  return hi_fail(HELIO_BAD_DATA, "%s on %s met the value %lld, which is out of range", operation_name(word->operation),
-                 device->name, (long long)word->value);
-}
-
 helio_status hi_device_synchronize(hi_device *device) {
   if (!atomic_load_explicit(&device->open, memory_order_acquire)) return HELIO_OK;
-  helio_status_word word = {0};
+  hi_status_reading reading;
   helio_backend_device *handle = device->member.device;
   hi_reason_clear();
   helio_status status = device->member.devices->synchronize(handle);
-  if (!status) {
-    status = device->member.memory->copy_out(handle, device->streams[HI_STREAM_COMPUTE], &word, device->status->place,
-                                             sizeof word);
-  }
+  if (!status) status = hi_status_read(device, &reading);
   if (!status) status = device->member.streams->synchronize(handle, device->streams[HI_STREAM_COMPUTE]);
   if (status) return hi_device_failed(device, status, "waiting");
-  status = hi_device_judge(device, &word);
+  status = hi_status_judge(device, &reading);
   return status ? status : hi_arena_check(device->arena);
 }

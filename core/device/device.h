@@ -40,7 +40,8 @@ typedef struct hi_device {
   pthread_mutex_t lock; /* of opening and of making streams */
   _Atomic(helio_stream *) streams[HI_STREAM_COUNT]; /* written under the lock, read without */
   hi_arena *arena;
-  hi_block *status;           /* of a helio_status_word */
+  hi_block *status;           /* of HI_STATUS_WORDS helio_status_words */
+  struct hi_callers *callers; /* whose they are, kept by status.c */
   struct hi_staging *staging; /* kept by copy.c */
   size_t staged;              /* bytes of it */
   helio_event *order;         /* likewise */
@@ -66,10 +67,7 @@ helio_stream *hi_device_stream(hi_device *device, int index);
 /* Reports a failure of a plugin's call on the device as the thread's error. */
 helio_status hi_device_failed(const hi_device *device, helio_status status, const char *what);
 
-/* Waits for all streams and reads the status word: bad data that a kernel found is an error. */
+/* Waits for all streams and reads the status words: bad data that a kernel found is an error. */
 helio_status hi_device_synchronize(hi_device *device);
-
-/* Takes the status word that was read as `word` for an error if it says so, and clears it on the device. */
-helio_status hi_device_judge(hi_device *device, const helio_status_word *word);
 
 #endif

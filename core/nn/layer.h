@@ -12,10 +12,10 @@ enum { HI_ANY = -1, HI_MOST_WEIGHTS = 8 }; /* an extent that is not known; varia
 typedef enum hi_field_kind {
   HI_FIELD_INT = 1,     /* int */
   HI_FIELD_INT64,       /* int64_t */
-  HI_FIELD_REAL,        /* double; where zero differs from the default it is stored as HELIO_ZERO */
+  HI_FIELD_REAL,        /* double; zero is stored as HELIO_ZERO */
   HI_FIELD_FLAG,        /* bool */
   HI_FIELD_NOT_FLAG,    /* bool that says the opposite: use_bias → no_bias */
-  HI_FIELD_PAIR,        /* int[2]: a number, or a list of one or two */
+  HI_FIELD_PAIR,        /* int[2]: a positive number, or a list of one or two; written as one if the second is 0 */
   HI_FIELD_PADDING,     /* helio_padding */
   HI_FIELD_ACTIVATION,  /* helio_activation */
   HI_FIELD_INITIALIZER, /* helio_initializer */
@@ -24,14 +24,19 @@ typedef enum hi_field_kind {
   HI_FIELD_AXES,        /* helio_axes */
   HI_FIELD_SEED,        /* uint64_t; null: 0 */
   HI_FIELD_BORDERS,     /* int[4]: Keras' padding of images in its three forms */
+  HI_FIELD_NAME,        /* const char *; null: NULL */
+  HI_FIELD_TYPE,        /* helio_type; null: 0 */
   HI_FIELD_FIXED,       /* not an option of ours: must be what `only` says, as JSON text */
 } hi_field_kind;
 
 typedef struct hi_field {
   const char *name; /* in the config */
   hi_field_kind kind;
-  size_t offset;    /* in the options */
-  const char *only; /* of HI_FIELD_FIXED: values that mean what we do, separated by '|' */
+  size_t offset; /* in the options */
+
+  /* HI_FIELD_FIXED: values that mean what we do, separated by '|'; the first of them is written. HI_FIELD_INITIALIZER:
+   * the class where none is given. HI_FIELD_REAL: "null" if null stands for 0. */
+  const char *only;
 } hi_field;
 
 typedef struct hi_layer_kind {
@@ -68,6 +73,7 @@ typedef struct hi_weight {
   const char *local_name;   /* "kernel"; a literal */
   helio_variable *variable; /* a reference */
   helio_regularizer regularizer;
+  bool trainable; /* as long as the layer is: moving statistics never are */
 } hi_weight;
 
 typedef struct hi_model hi_model; /* nn/model.h */
@@ -77,6 +83,7 @@ struct helio_layer {
   const hi_layer_kind *kind;
   uint64_t serial; /* counts layers in the order they are made */
   char *name;      /* NULL: none yet; the first model that takes it gives one */
+  char *title;     /* "dense_1 (Dense)", for messages */
   bool named;      /* by the user */
   bool not_trainable;
   bool built;
@@ -86,6 +93,7 @@ struct helio_layer {
   int weight_count;
   helio_shape output_shape;    /* with HI_ANY for the batch, of its first use; valid once built */
   atomic_uint_least64_t calls; /* of dropout in training: each draws anew */
+  atomic_int applied;          /* how many nodes of graphs it has */
   hi_model *model;             /* NULL unless it is a model */
   void *options;               /* kind->options_size bytes, strings in it not to be used */
 };
@@ -105,7 +113,7 @@ helio_tensor *hi_layer_weight(helio_layer *layer, const char *local_name);
 /* Decides name and type, and makes the variables for inputs of these shapes, unless that was done. */
 helio_status hi_layer_build(helio_layer *layer, const helio_shape *inputs, int count);
 
-/* kind->shape with the layer's name before the message. */
+/* kind->shape with the layer's title before the message. */
 helio_status hi_layer_shape(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result);
 
 /* The whole call of any layer or model: checks, builds if need be, computes; `outputs` receives all results of a model
@@ -113,8 +121,22 @@ helio_status hi_layer_shape(const helio_layer *layer, const helio_shape *inputs,
 helio_tensor *hi_layer_call(helio_layer *layer, helio_tensor *const *inputs, int count, bool training,
                             helio_tensor **outputs);
 
-/* The name for messages: its own, or the kind's where it has none yet. */
+/* Its name, or the kind's where it has none yet. */
 const char *hi_layer_label(const helio_layer *layer);
+
+/* Gives it a name; layer->named is left as it is. */
+helio_status hi_layer_set_name(helio_layer *layer, const char *name);
+
+/* A layer or model without options and with one reference, which the caller owns; the base of hi_layer_new(). */
+helio_layer *hi_layer_begin(const hi_layer_kind *kind, const char *name);
+
+/* Lets a value out of a pool that is left, into the one around it. NULL stays NULL. */
+helio_tensor *hi_layer_pool_leave(helio_scope *pool, helio_tensor *value);
+
+/* Changes with every layer that is built and every change of what is trainable: lists of variables made before are to
+ * be made anew. */
+unsigned hi_layers_generation(void);
+void hi_layers_changed(void);
 
 /* An activation at the end of a layer: a softmax or sigmoid remembers what it was made of (helio_tensor.logits). */
 helio_tensor *hi_layer_activate(helio_tensor *x, helio_activation activation);

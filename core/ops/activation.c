@@ -61,6 +61,11 @@ static helio_tensor *constant_like(helio_tensor *x, double value) {
   return x ? helio_fill(HELIO_SCALAR, value, .type = x->type) : NULL;
 }
 
+/* At 0 and 6 its slope is 0, as in TensorFlow, where that of helio_clip() is 1. */
+static helio_tensor *relu6(helio_tensor *x) {
+  return helio_minimum(constant_like(x, 6), helio_relu(x));
+}
+
 /* scale × elu(x, alpha) with the constants that keep mean 0 and variance 1 */
 static helio_tensor *selu(helio_tensor *x) {
   const double alpha = 1.6732632423543772848170429916717, scale = 1.0507009873554804934193349852946;
@@ -101,7 +106,7 @@ helio_tensor *helio_activate(helio_tensor *x, helio_activation activation) {
   case HELIO_LOG_SOFTMAX:
     return helio_log_softmax(x);
   case HELIO_RELU6:
-    return helio_clip(x, 0, 6);
+    return relu6(x);
   case HELIO_SELU:
     return selu(x);
   case HELIO_SOFTSIGN:

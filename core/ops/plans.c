@@ -11,6 +11,7 @@
 enum { BUCKETS = 1024, KEY_ON_STACK = 160 };
 
 struct hi_plan {
+  hi_range range;         /* of the values that the kernel accepts */
   hi_plan *next;          /* in its bucket */
   hi_plan *newer, *older; /* in order of use */
   atomic_int users;       /* calls that are under way */
@@ -229,6 +230,7 @@ static hi_plan *plan_new(hi_device *device, const hi_call *call, const key *k, u
   plan->kernel = device->physical->plugin->kernel_of[call->row->operation][type_of(call)];
   plan->hash = hash;
   plan->words = k->count;
+  plan->range = hi_call_range(call);
   memcpy(plan->key, k->words, k->count * sizeof(int64_t));
   hi_reason_clear();
   plan->status = ask_kernel(device, call, plan);
@@ -286,6 +288,15 @@ void hi_plan_release(hi_plan *plan) {
   atomic_fetch_sub_explicit(&plan->users, 1, memory_order_release);
 }
 
+/* A kernel that may meet bad data tells of it in the word of its caller. */
+static helio_status run_with_word(const hi_plan *plan, hi_device *device, int stream, helio_run *run) {
+  int word = hi_status_take(device, stream, &plan->range);
+  run->status.offset += (size_t)word * sizeof(helio_status_word);
+  helio_status status = plan->kernel->run(plan->prepared, run);
+  hi_status_return(device, word);
+  return status;
+}
+
 helio_status hi_plan_run(const hi_plan *plan, hi_device *device, int stream, const hi_call *call,
                          const helio_place *places) {
   hi_block *workspace = NULL;
@@ -302,7 +313,9 @@ helio_status hi_plan_run(const hi_plan *plan, hi_device *device, int stream, con
                    .scalar_count = (size_t)call->row->scalars};
   if (workspace) run.workspace = workspace->place;
   hi_reason_clear();
-  helio_status status = plan->kernel->run(plan->prepared, &run);
+  bool may_report = plan->range.operation != NULL;
+  helio_status status =
+      may_report ? run_with_word(plan, device, stream, &run) : plan->kernel->run(plan->prepared, &run);
   hi_block_release(workspace);
   return status ? hi_device_failed(device, status, call->row->info.label) : HELIO_OK;
 }

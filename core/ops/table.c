@@ -374,6 +374,53 @@ helio_status hi_call_check(hi_call *call) {
   return call->row->shape(call);
 }
 
+/* ---- data that kernels refuse ---- */
+
+static hi_range range_of(const hi_call *call, const char *value, const char *has, const char *units, int64_t limit) {
+  return (hi_range){.operation = call->row->info.label, .value = value, .has = has, .units = units, .limit = limit};
+}
+
+static hi_range rows_range(const hi_call *call, const char *has, const helio_shape *table) {
+  int64_t count = table->extent[0];
+  return range_of(call, "index", has, count == 1 ? "row" : "rows", count);
+}
+
+static hi_range labels_range(const hi_call *call) {
+  int64_t classes = call->inputs[0]->shape.extent[1];
+  return range_of(call, "label", classes == 1 ? "there is" : "there are", classes == 1 ? "class" : "classes", classes);
+}
+
+static hi_range winners_range(const hi_call *call) {
+  const helio_pool_attributes *pool = &call->attributes.pool;
+  int64_t places = (int64_t)pool->window[0] * pool->window[1];
+  bool padded = pool->padding[0] || pool->padding[1] || pool->padding[2] || pool->padding[3];
+  const char *units = places == 1 ? "place" : padded ? "places, without those in the padding" : "places";
+  return range_of(call, "winner", "the window has", units, places);
+}
+
+hi_range hi_call_range(const hi_call *call) {
+  switch (call->row->operation) {
+  case HELIO_OP_GATHER:
+    return rows_range(call, "the table has", &call->inputs[0]->shape);
+  case HELIO_OP_SCATTER_ADD:
+    return rows_range(call, "the result has", &call->outputs[0].shape);
+  case HELIO_OP_SPARSE_CROSS_ENTROPY:
+    return labels_range(call);
+  case HELIO_OP_MAX_POOL_GRAD:
+    return winners_range(call);
+  case HELIO_OP_SGD_UPDATE:
+  case HELIO_OP_ADAM_UPDATE:
+  case HELIO_OP_NADAM_UPDATE:
+  case HELIO_OP_RMSPROP_UPDATE:
+  case HELIO_OP_ADAGRAD_UPDATE:
+    /* The last input are the indices of rows, if the gradient is rows. */
+    if (call->inputs[call->input_count - 1]) return rows_range(call, "the table has", &call->inputs[0]->shape);
+    return (hi_range){0};
+  default:
+    return (hi_range){0};
+  }
+}
+
 /* ---- the table for users ---- */
 
 const helio_operation_info *const *helio_operations(int *count) {

@@ -7,6 +7,8 @@
 #include <helio/helio.h>
 #include <helio/plugin.h>
 
+#include "device/status.h"
+
 typedef enum hi_row_kind {
   HI_ROW_KERNEL = 1, /* a backend's kernel computes it */
   HI_ROW_CORE = 2,   /* the core does, with the device vtable or with other rows: every device has it */
@@ -103,5 +105,8 @@ bool hi_row_output_optional(const hi_row *row, int output);
 
 /* Checks number, presence and types of inputs, then applies the row's shape rule. */
 helio_status hi_call_check(hi_call *call);
+
+/* Which values a call that was checked accepts, where its kernels report others in the status word. */
+hi_range hi_call_range(const hi_call *call);
 
 #endif

@@ -29,15 +29,43 @@ helio_status hi_enter(const char *function) {
   return status ? status : hi_runtime_ensure();
 }
 
+size_t hi_text_fit(const char *text, size_t size) {
+  size_t length = strnlen(text, size);
+  if (length < size) return length;
+  length = size - 1;
+  while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) length--; /* what is left out begins inside one */
+  return length;
+}
+
+static void set_message(const char *text) {
+  size_t length = hi_text_fit(text, sizeof errors.pending.message);
+  memcpy(errors.pending.message, text, length);
+  errors.pending.message[length] = 0;
+}
+
 helio_status hi_fail(helio_status status, const char *format, ...) {
   if (errors.pending.status) return status;
+  char text[sizeof errors.pending.message + 1]; /* one byte more than fits tells where a character is cut */
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(errors.pending.message, sizeof errors.pending.message, format, arguments);
+  vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
+  set_message(text);
   errors.pending.where = errors.function ? errors.function : "";
   errors.pending.status = status;
   return status;
+}
+
+void hi_error_prefix(const char *format, ...) {
+  if (!errors.pending.status) return;
+  char text[2 * sizeof errors.pending.message];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof errors.pending.message + 1, format, arguments);
+  va_end(arguments);
+  size_t length = strlen(text);
+  snprintf(text + length, sizeof text - length, "%s", errors.pending.message);
+  set_message(text);
 }
 
 void hi_reason_set(const char *format, va_list arguments) {

@@ -19,6 +19,13 @@ void hi_enter_release(const char *function);
 /* Makes an error pending, unless one is, and returns the status. */
 helio_status hi_fail(helio_status status, const char *format, ...) HELIO_PRINTF(2, 3);
 
+/* Puts text before the pending error's message, such as the name of the layer that an operation failed in. Does nothing
+ * if none is pending. */
+void hi_error_prefix(const char *format, ...) HELIO_PRINTF(1, 2);
+
+/* How many bytes of the text fit into a buffer of `size` bytes with the 0 behind them, no character being cut. */
+size_t hi_text_fit(const char *text, size_t size);
+
 /* What a plugin said of its last failure on this thread is kept apart from the pending error, because a refusal is not
  * an error where another device can do the work. */
 void hi_reason_set(const char *format, va_list arguments) HELIO_PRINTF(1, 0);

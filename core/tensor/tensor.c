@@ -54,6 +54,7 @@ static helio_tensor *wrap(hi_device *device, hi_block *block, helio_type type, c
   tensor->offset = 0;
   tensor->name = NULL;
   tensor->logits = NULL;
+  tensor->logits_by = (helio_activation)0;
   if (hi_pool_add(&tensor->object)) return tensor;
   hi_drop(tensor);
   return NULL;

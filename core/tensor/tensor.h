@@ -22,6 +22,7 @@ struct helio_tensor {
   /* What a softmax or sigmoid layer made this tensor of, NULL: it comes from none. Losses go back to it, because the
    * logarithm of a probability that was rounded to 0 is lost. */
   helio_tensor *logits;
+  helio_activation logits_by; /* which of the two */
 };
 
 /* Elements and bytes of a shape; false if an extent is negative or the size does not fit. */

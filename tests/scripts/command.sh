@@ -6,7 +6,7 @@ set -u
 helio=$HELIO_TEST_BUILD/tools/helio
 documents=$HELIO_TEST_SOURCE/../docs
 if [ ! -x "$helio" ]; then
-  echo "SKIP: the command was not built: it needs jansson (Debian: libjansson-dev)"
+  echo "SKIP: the command was not built: configure was called with --enable-tool=no"
   exit 77
 fi
 work=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The examples print what TensorFlow's guide "Use a GPU" prints, to the byte, on the CPU and with "Tensor(" for
-# "tf.Tensor(". What both streams carry is compared as one text, so their order counts too.
+# The examples of placement print what TensorFlow's guide "Use a GPU" prints, to the byte, on the CPU and with "Tensor("
+# for "tf.Tensor("; those of models learn what they should. What both streams carry is compared as one text, so their order counts too.
 set -u
 examples=$HELIO_TEST_BUILD/examples
 unset HELIO_LOG HELIO_LOGICAL_DEVICES HELIO_LOG_PLACEMENT HELIO_SOFT_PLACEMENT HELIO_VISIBLE_DEVICES
@@ -88,5 +88,18 @@ status=$?
 # Logical devices that are there already are taken as they are.
 HELIO_LOGICAL_DEVICES=cpu:0=3 "$examples/manual_replication" >"$work/out" 2>/dev/null
 grep -qF '[[ 66.  84.]' "$work/out" || fail "manual_replication on three devices: $(cat "$work/out")"
+
+# linear: the law it states. Each step divides the error by five, so the loss by 25, and the line goes through (1, 1).
+"$examples/linear" >"$work/out" 2>&1 || fail "linear: exit status $?: $(cat "$work/out")"
+awk '/^step/ { if (last && $2 < 7 && (last / $4 < 24.5 || last / $4 > 25.5)) wrong = 1; last = $4; count++ }
+  END { exit wrong || count != 10 }' "$work/out" || fail "linear: a loss is not a 25th of the one before: $(cat "$work/out")"
+grep -qx 'f(1) = 1.0000' "$work/out" || fail "linear: $(tail -n 1 "$work/out")"
+grep -q '^ Total params: 2 (8.00 B)$' "$work/out" || fail "linear: no summary: $(cat "$work/out")"
+
+# subclass: it learns, and the variables that its first call made are those of the same model in Keras.
+"$examples/subclass" >"$work/out" 2>&1 || fail "subclass: exit status $?: $(cat "$work/out")"
+awk -F'Test Accuracy: ' '/^Step 60,/ { good = $2 > 95 } END { exit !good }' "$work/out" ||
+  fail "subclass does not learn: $(cat "$work/out")"
+grep -q '^ Total params: 12,810 (50.04 KB)$' "$work/out" || fail "subclass: not the model's summary: $(cat "$work/out")"
 
 [ "$failures" -eq 0 ]

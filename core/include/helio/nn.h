@@ -514,7 +514,8 @@ HELIO_EXPORT helio_status helio_set_weights(helio_model *model, helio_tensor *co
 /* The sum of all regularizers' losses, a scalar; 0 where there are none. Keras' sum(model.losses). */
 HELIO_EXPORT helio_tensor *helio_regularization_loss(helio_model *model);
 
-/* Keras' table, to be freed with free(); and the same written to standard output. Columns: 0: 65, as Keras does. */
+/* Keras' table, to be freed with free(); and the same written to standard output. Columns: 0: 76, as Keras does where
+ * there is no terminal. */
 HELIO_EXPORT char *helio_model_summary_text(helio_model *model, int columns);
 HELIO_EXPORT helio_status helio_model_summary(helio_model *model);
 
@@ -714,8 +715,8 @@ typedef struct helio_optimizer_options {
   double epsilon;                                 /* 0: 1e-7 */
   double weight_decay;                            /* 0: none, of AdamW 0.004 */
   double clip_value, clip_norm, global_clip_norm; /* 0: none; one of them */
-  int accumulate_steps;                           /* applies the mean of so many gradients at a time; 0: each */
-  const char *name;                               /* NULL: Keras' */
+  int accumulate_steps; /* at least 2: applies the mean of so many gradients at a time; 0: each */
+  const char *name;     /* NULL: Keras' */
 } helio_optimizer_options;
 
 HELIO_EXPORT helio_optimizer *helio_sgd_with(const helio_optimizer_options *options);
@@ -744,8 +745,8 @@ HELIO_EXPORT int64_t helio_optimizer_iterations(const helio_optimizer *optimizer
 HELIO_EXPORT double helio_optimizer_learning_rate(const helio_optimizer *optimizer); /* of the next step */
 HELIO_EXPORT helio_status helio_optimizer_set_learning_rate(helio_optimizer *optimizer, double rate);
 
-/* Slots (momentum, …) in a safetensors file, with the number of steps. Loading takes all or nothing; the optimizer must
- * know its variables: by a step, or by helio_optimizer_build(). */
+/* Slots (momentum, …), the number of steps and the rate in a safetensors file. Variables need names that differ.
+ * Loading takes all or nothing; the optimizer must know its variables: by a step, or by helio_optimizer_build(). */
 HELIO_EXPORT helio_status helio_optimizer_build(helio_optimizer *optimizer, const helio_variables *variables);
 HELIO_EXPORT const helio_variables *helio_optimizer_variables(helio_optimizer *optimizer);
 HELIO_EXPORT helio_status helio_save_optimizer(helio_optimizer *optimizer, const char *path);

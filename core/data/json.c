@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "data/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void skip_space(hi_json_walk *walk) {
+  while (walk->at < walk->length && memchr(" \t\n\r", walk->text[walk->at], 4)) walk->at++;
+}
+
+static bool next_is(const hi_json_walk *walk, char byte) {
+  return walk->at < walk->length && walk->text[walk->at] == byte;
+}
+
+static bool expect(hi_json_walk *walk, char byte) {
+  if (next_is(walk, byte)) {
+    walk->at++;
+    return true;
+  }
+  snprintf(walk->problem, sizeof walk->problem, "%s where '%c' is expected",
+           walk->at < walk->length ? "something else stands" : "the text ends", byte);
+  return false;
+}
+
+bool hi_json_enter(hi_json_walk *walk) {
+  walk->first = true;
+  return expect(walk, '{');
+}
+
+json_t *hi_json_key(hi_json_walk *walk) {
+  skip_space(walk);
+  if (next_is(walk, '}')) {
+    walk->at++;
+    walk->first = false; /* of the object around this one */
+    return NULL;
+  }
+  if (!walk->first) {
+    if (!expect(walk, ',')) return NULL;
+    skip_space(walk);
+  }
+  walk->first = false;
+  if (!next_is(walk, '"')) {
+    expect(walk, '"');
+    return NULL;
+  }
+  json_t *key = hi_json_value(walk, walk->length);
+  if (!key) return NULL;
+  skip_space(walk);
+  if (expect(walk, ':')) {
+    skip_space(walk);
+    return key;
+  }
+  json_decref(key);
+  return NULL;
+}
+
+/* jansson's words, without its advice to the programmer. It has none for want of memory. */
+static void set_problem(hi_json_walk *walk, const char *text) {
+  if (!*text) text = "no memory is left";
+  const char *advice = strstr(text, " without JSON_ALLOW_NUL");
+  snprintf(walk->problem, sizeof walk->problem, "%.*s", advice ? (int)(advice - text) : 180, text);
+}
+
+json_t *hi_json_value(hi_json_walk *walk, size_t limit) {
+  size_t left = walk->length - walk->at;
+  size_t given = left < limit ? left : limit;
+  json_error_t error;
+  json_t *value = json_loadb(walk->text + walk->at, given,
+                             JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
+  if (!value && given < left && (size_t)error.position >= given) {
+    snprintf(walk->problem, sizeof walk->problem, "a value has more than %zu bytes", limit);
+    return NULL;
+  }
+  walk->at += (size_t)error.position; /* of the end, or of what is wrong */
+  if (!value) set_problem(walk, error.text);
+  return value;
+}
+
+bool hi_json_end(hi_json_walk *walk) {
+  skip_space(walk);
+  if (walk->at == walk->length) return true;
+  snprintf(walk->problem, sizeof walk->problem, "something follows the object");
+  return false;
+}
+
+/* Not json_dumps(): what that returns is to be freed as the program around us told jansson to. */
+char *hi_json_quoted(const char *text) {
+  json_t *string = json_string(text);
+  size_t length = json_dumpb(string, NULL, 0, JSON_ENCODE_ANY); /* 0 of NULL */
+  char *quoted = length ? malloc(length + 1) : NULL;
+  bool whole = quoted && json_dumpb(string, quoted, length, JSON_ENCODE_ANY) == length;
+  json_decref(string);
+  if (whole) {
+    quoted[length] = 0;
+    return quoted;
+  }
+  free(quoted);
+  return NULL;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON objects from files that may be hostile. jansson needs up to 75 bytes of memory for each byte of text, so a large
+ * object is walked member by member and only one value at a time becomes a json_t. */
+#ifndef HI_JSON_H
+#define HI_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct hi_json_walk {
+  const char *text;
+  size_t length;
+  size_t at;         /* the next byte; where the problem is if there is one */
+  bool first;        /* no member of the object was met yet */
+  char problem[200]; /* "" as long as all is well */
+} hi_json_walk;
+
+/* Goes into the object that begins at the next byte. False with a problem if none begins there. */
+bool hi_json_enter(hi_json_walk *walk);
+
+/* The key of the object's next member, a string without NUL in it that is the caller's; its value must be read or
+ * entered next. NULL when the object has ended or with a problem. Duplicates are for the caller to find. */
+json_t *hi_json_key(hi_json_walk *walk);
+
+/* The next value, which is the caller's. NULL with a problem, for instance if its text is longer than `limit` bytes. No
+ * key stands twice in any object of it. */
+json_t *hi_json_value(hi_json_walk *walk, size_t limit);
+
+/* Nothing but white space may follow. False with a problem. */
+bool hi_json_end(hi_json_walk *walk);
+
+/* A string as JSON, quoted, which the caller frees with free(). NULL if it is not UTF-8 or memory is out. */
+char *hi_json_quoted(const char *text);
+
+#endif

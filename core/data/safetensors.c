@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "data/safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "data/json.h"
+#include "runtime/error.h"
+#include "tensor/tensor.h"
+
+/* The header's limit is the format's own. A tensor's description is some 300 bytes at the most, unless there are keys
+ * in it that we do not know. */
+enum { LENGTH_BYTES = 8, LARGEST_HEADER = 100000000, LARGEST_DESCRIPTION = 4096, PIECE = 1 << 20 };
+
+static const char metadata_key[] = "__metadata__";
+
+static const struct {
+  const char *name;
+  helio_type type;
+} types[] = {{"F32", HELIO_FLOAT32}, {"F64", HELIO_FLOAT64}, {"F16", HELIO_FLOAT16}, {"BF16", HELIO_BFLOAT16},
+             {"I32", HELIO_INT32},   {"I64", HELIO_INT64},   {"U8", HELIO_UINT8},    {"BOOL", HELIO_BOOL}};
+
+/* Of the format, but not of helio. */
+static const char *const foreign_types[] = {"I8",      "I16",     "U16",         "U32",        "U64",
+                                            "C64",     "F4",      "F6_E2M3",     "F6_E3M2",    "F8_E4M3",
+                                            "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"};
+
+#define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
+
+typedef struct pair {
+  char *key, *value;
+} pair;
+
+struct hi_safetensors {
+  char *path;
+  int descriptor;
+  uint64_t size;
+  uint64_t data; /* where the header ends */
+  bool has_metadata;
+  int count, pairs;
+  hi_safetensors_entry *entries;         /* in the order of their data */
+  const hi_safetensors_entry **by_names; /* the same, sorted by name */
+  pair *metadata;                        /* sorted by key */
+};
+
+/* The array with room for one more behind `count` items: twice as much whenever that is a power of two. NULL, and the
+ * array is as it was, if memory is out. */
+static void *grown(void *items, int count, size_t size) {
+  return count & (count - 1) ? items : realloc(items, (count ? 2 * (size_t)count : 1) * size);
+}
+
+/* Takes the pair, whatever comes of it. False if memory is out, which a NULL in the pair says too. */
+static bool append_pair(pair **pairs, int *count, pair added) {
+  pair *larger = added.key && added.value ? grown(*pairs, *count, sizeof added) : NULL;
+  if (larger) {
+    *pairs = larger;
+    larger[(*count)++] = added;
+  } else {
+    free(added.key);
+    free(added.value);
+  }
+  return larger;
+}
+
+static void free_pairs(pair *pairs, int count) {
+  for (int i = 0; i < count; i++) {
+    free(pairs[i].key);
+    free(pairs[i].value);
+  }
+  free(pairs);
+}
+
+/* ---- reading ---- */
+
+static helio_status no_memory(const char *path) {
+  return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for the list of its tensors", path);
+}
+
+/* Names of the file's stand in messages, but must not move the cursor of somebody's terminal. */
+static helio_status HELIO_PRINTF(4, 5)
+    fail_at(const hi_safetensors *file, helio_status status, uint64_t byte, const char *format, ...) {
+  char cause[500];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(cause, sizeof cause, format, arguments);
+  va_end(arguments);
+  for (char *c = cause; *c; c++) {
+    if ((unsigned char)*c < 32 || *c == 127) *c = '?';
+  }
+  return hi_fail(status, "%s, byte %" PRIu64 ": %s", file->path, byte, cause);
+}
+
+static helio_status read_bytes(const hi_safetensors *file, uint64_t offset, void *data, uint64_t bytes) {
+  for (uint64_t done = 0; done < bytes;) {
+    uint64_t left = bytes - done;
+    ssize_t got = pread(file->descriptor, (char *)data + done, left < INT_MAX ? left : INT_MAX, (off_t)(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_at(file, HELIO_IO_FAILURE, offset + done, "reading failed: %s", strerror(errno));
+    if (got == 0) {
+      return fail_at(file, HELIO_IO_FAILURE, offset + done, "the file had %" PRIu64 " bytes and has become shorter",
+                     file->size);
+    }
+    done += (uint64_t)got;
+  }
+  return HELIO_OK;
+}
+
+/* Without O_NONBLOCK a pipe would wait for somebody who writes to it. */
+static helio_status open_regular(hi_safetensors *file) {
+  struct stat about;
+  file->descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file->descriptor < 0 || fstat(file->descriptor, &about) != 0) {
+    return hi_fail(HELIO_IO_FAILURE, "%s cannot be opened: %s", file->path, strerror(errno));
+  }
+  if (!S_ISREG(about.st_mode)) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is not a regular file", file->path);
+  file->size = (uint64_t)about.st_size;
+  return HELIO_OK;
+}
+
+/* Also notes where the data begin. The caller frees the text. */
+static helio_status read_header(hi_safetensors *file, char **text, uint64_t *length) {
+  if (file->size < LENGTH_BYTES) {
+    return fail_at(file, HELIO_BAD_DATA, file->size,
+                   "the file ends inside its first eight bytes, which hold the length of the header");
+  }
+  helio_status status = read_bytes(file, 0, length, sizeof *length);
+  if (status) return status;
+  if (*length == 0 || *length > LARGEST_HEADER || *length > file->size - LENGTH_BYTES) {
+    return fail_at(file, HELIO_BAD_DATA, 0,
+                   "a header of %" PRIu64 " bytes is announced; the file has %" PRIu64
+                   " in all, and no header has more than %d",
+                   *length, file->size, LARGEST_HEADER);
+  }
+  file->data = LENGTH_BYTES + *length;
+  *text = malloc(*length);
+  return *text ? read_bytes(file, LENGTH_BYTES, *text, *length) : no_memory(file->path);
+}
+
+static helio_status fail_json(const hi_safetensors *file, const hi_json_walk *walk) {
+  return fail_at(file, HELIO_BAD_DATA, LENGTH_BYTES + walk->at, "the header is not as it should be: %s", walk->problem);
+}
+
+static helio_status read_metadata(hi_safetensors *file, hi_json_walk *walk) {
+  json_t *key;
+  if (file->has_metadata) {
+    return fail_at(file, HELIO_BAD_DATA, LENGTH_BYTES + walk->at, "%s stands twice", metadata_key);
+  }
+  file->has_metadata = true;
+  if (!hi_json_enter(walk)) return fail_json(file, walk);
+  while ((key = hi_json_key(walk))) {
+    uint64_t begin = LENGTH_BYTES + walk->at;
+    bool string = walk->at < walk->length && walk->text[walk->at] == '"';
+    json_t *value = string ? hi_json_value(walk, walk->length) : NULL;
+    bool kept = value && append_pair(&file->metadata, &file->pairs,
+                                     (pair){strdup(json_string_value(key)), strdup(json_string_value(value))});
+    json_decref(key);
+    json_decref(value);
+    if (!string) return fail_at(file, HELIO_BAD_DATA, begin, "a value of %s is not a string", metadata_key);
+    if (!value) return fail_json(file, walk);
+    if (!kept) return no_memory(file->path);
+  }
+  return walk->problem[0] ? fail_json(file, walk) : HELIO_OK;
+}
+
+/* What is being read of a tensor, for functions that check one part each. `begin` is where it stands in the header. */
+typedef struct description {
+  const hi_safetensors *file;
+  uint64_t begin;
+  json_t *value;
+  hi_safetensors_entry *entry;
+} description;
+
+#define fail_tensor(d, status, format, ...)                                                                            \
+  fail_at((d)->file, status, (d)->begin, "tensor \"%.100s\": " format, (d)->entry->name, __VA_ARGS__)
+
+static helio_status check_type(const description *d) {
+  const char *name = json_string_value(json_object_get(d->value, "dtype")); /* NULL of NULL and of what is no string */
+  if (!name) return fail_tensor(d, HELIO_BAD_DATA, "%s", "dtype is missing or not a string");
+  for (int i = 0; i < COUNT_OF(types); i++) {
+    if (strcmp(types[i].name, name) != 0) continue;
+    d->entry->type = types[i].type;
+    return HELIO_OK;
+  }
+  for (int i = 0; i < COUNT_OF(foreign_types); i++) {
+    if (strcmp(foreign_types[i], name) != 0) continue;
+    return fail_tensor(d, HELIO_NOT_SUPPORTED, "the dtype %s is not supported", name);
+  }
+  return fail_tensor(d, HELIO_BAD_DATA, "\"%.100s\" is not a dtype", name);
+}
+
+static helio_status check_shape(const description *d) {
+  json_t *list = json_object_get(d->value, "shape");
+  if (!json_is_array(list)) return fail_tensor(d, HELIO_BAD_DATA, "%s", "shape is missing or not an array");
+  if (json_array_size(list) > HELIO_MAX_RANK) {
+    return fail_tensor(d, HELIO_NOT_SUPPORTED, "it has %zu axes, of which at most %d are supported",
+                       json_array_size(list), HELIO_MAX_RANK);
+  }
+  d->entry->shape.rank = (int)json_array_size(list);
+  for (int i = 0; i < d->entry->shape.rank; i++) {
+    json_t *extent = json_array_get(list, (size_t)i);
+    d->entry->shape.extent[i] = json_integer_value(extent);
+    if (!json_is_integer(extent) || json_integer_value(extent) < 0) {
+      return fail_tensor(d, HELIO_BAD_DATA, "extent %d of the shape is not a whole number from 0 on", i);
+    }
+  }
+  return HELIO_OK;
+}
+
+static helio_status check_offsets(const description *d) {
+  char text[HI_SHAPE_TEXT];
+  size_t bytes;
+  json_t *list = json_object_get(d->value, "data_offsets");
+  json_t *from = json_array_get(list, 0), *to = json_array_get(list, 1); /* NULL of NULL and of what is no array */
+  json_int_t begin = json_integer_value(from), end = json_integer_value(to);
+  if (json_array_size(list) != 2 || !json_is_integer(from) || !json_is_integer(to) || begin < 0 || end < begin) {
+    return fail_tensor(d, HELIO_BAD_DATA, "%s", "data_offsets is not a pair of whole numbers in order");
+  }
+  if ((uint64_t)end > d->file->size - d->file->data) {
+    return fail_tensor(d, HELIO_BAD_DATA, "its data would end at byte %" PRIu64 ", the file ends at byte %" PRIu64,
+                       d->file->data + (uint64_t)end, d->file->size);
+  }
+  d->entry->offset = d->file->data + (uint64_t)begin;
+  d->entry->bytes = (uint64_t)(end - begin);
+  const char *shape = hi_shape_text(&d->entry->shape, text);
+  if (!hi_shape_bytes(&d->entry->shape, d->entry->type, &bytes)) {
+    return fail_tensor(d, HELIO_BAD_DATA, "the shape %s has more elements than fit into memory", shape);
+  }
+  if (bytes != d->entry->bytes) {
+    return fail_tensor(d, HELIO_BAD_DATA, "%" PRIu64 " bytes of data for the type %s and the shape %s, which need %zu",
+                       d->entry->bytes, helio_type_name(d->entry->type), shape, bytes);
+  }
+  return HELIO_OK;
+}
+
+static helio_status read_tensor(hi_safetensors *file, hi_json_walk *walk, const char *name) {
+  hi_safetensors_entry *entry = grown(file->entries, file->count, sizeof *entry);
+  if (!entry) return no_memory(file->path);
+  file->entries = entry;
+  entry += file->count;
+  *entry = (hi_safetensors_entry){.name = strdup(name)};
+  if (!entry->name) return no_memory(file->path);
+  file->count++;
+  description d = {.file = file, .begin = LENGTH_BYTES + walk->at, .entry = entry};
+  if (walk->at < walk->length && walk->text[walk->at] != '{') {
+    return fail_tensor(&d, HELIO_BAD_DATA, "%s", "its description is not an object");
+  }
+  d.value = hi_json_value(walk, LARGEST_DESCRIPTION);
+  if (!d.value) return fail_json(file, walk);
+  helio_status status = check_type(&d);
+  if (!status) status = check_shape(&d);
+  if (!status) status = check_offsets(&d);
+  json_decref(d.value);
+  return status;
+}
+
+static helio_status read_members(hi_safetensors *file, hi_json_walk *walk) {
+  if (!hi_json_enter(walk)) return fail_json(file, walk);
+  json_t *key;
+  while ((key = hi_json_key(walk))) {
+    const char *name = json_string_value(key);
+    helio_status status = strcmp(name, metadata_key) == 0 ? read_metadata(file, walk) : read_tensor(file, walk, name);
+    json_decref(key);
+    if (status) return status;
+  }
+  return walk->problem[0] || !hi_json_end(walk) ? fail_json(file, walk) : HELIO_OK;
+}
+
+/* Tensors without data come before the one that begins at the same place. */
+static int by_place(const void *left, const void *right) {
+  const hi_safetensors_entry *a = left, *b = right;
+  if (a->offset != b->offset) return a->offset < b->offset ? -1 : 1;
+  if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1;
+  return strcmp(a->name, b->name);
+}
+
+static int by_name(const void *left, const void *right) {
+  return strcmp((*(const hi_safetensors_entry *const *)left)->name,
+                (*(const hi_safetensors_entry *const *)right)->name);
+}
+
+static int by_key(const void *left, const void *right) {
+  return strcmp(((const pair *)left)->key, ((const pair *)right)->key);
+}
+
+static helio_status sort_names(hi_safetensors *file) {
+  file->by_names = malloc(((size_t)file->count + 1) * sizeof *file->by_names);
+  if (!file->by_names) return no_memory(file->path);
+  for (int i = 0; i < file->count; i++) file->by_names[i] = &file->entries[i];
+  qsort(file->by_names, (size_t)file->count, sizeof *file->by_names, by_name);
+  for (int i = 1; i < file->count; i++) {
+    if (by_name(&file->by_names[i - 1], &file->by_names[i]) != 0) continue;
+    return fail_at(file, HELIO_BAD_DATA, file->by_names[i]->offset, "the data of a second tensor \"%.100s\" begin here",
+                   file->by_names[i]->name);
+  }
+  if (file->pairs) qsort(file->metadata, (size_t)file->pairs, sizeof *file->metadata, by_key);
+  for (int i = 1; i < file->pairs; i++) {
+    if (by_key(&file->metadata[i - 1], &file->metadata[i]) != 0) continue;
+    return fail_at(file, HELIO_BAD_DATA, LENGTH_BYTES, "the key \"%.100s\" stands twice in %s", file->metadata[i].key,
+                   metadata_key);
+  }
+  return HELIO_OK;
+}
+
+/* Data that belong to nobody could be another file inside this one. */
+static helio_status check_places(hi_safetensors *file) {
+  uint64_t end = file->data;
+  if (file->count) qsort(file->entries, (size_t)file->count, sizeof *file->entries, by_place);
+  for (int i = 0; i < file->count; i++) {
+    const hi_safetensors_entry *entry = &file->entries[i];
+    if (entry->offset != end) {
+      return fail_at(file, HELIO_BAD_DATA, entry->offset,
+                     "the data of tensor \"%.100s\" begin here instead of at byte %" PRIu64, entry->name, end);
+    }
+    end += entry->bytes;
+  }
+  if (end == file->size) return HELIO_OK;
+  return fail_at(file, HELIO_BAD_DATA, end, "what lies from here to the end belongs to no tensor");
+}
+
+static helio_status load(hi_safetensors *file) {
+  char *text = NULL;
+  uint64_t length;
+  helio_status status = open_regular(file);
+  if (!status) status = read_header(file, &text, &length);
+  if (!status) status = read_members(file, &(hi_json_walk){.text = text, .length = length});
+  free(text);
+  if (!status) status = check_places(file);
+  return status ? status : sort_names(file);
+}
+
+hi_safetensors *hi_safetensors_open(const char *path) {
+  if (!path) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "path is NULL");
+    return NULL;
+  }
+  hi_safetensors *file = calloc(1, sizeof *file);
+  if (file) *file = (hi_safetensors){.path = strdup(path), .descriptor = -1};
+  if (!file || !file->path) {
+    no_memory(path);
+  } else if (!load(file)) {
+    return file;
+  }
+  hi_safetensors_close(file);
+  return NULL;
+}
+
+void hi_safetensors_close(hi_safetensors *file) {
+  if (!file) return;
+  if (file->descriptor >= 0) close(file->descriptor);
+  for (int i = 0; i < file->count; i++) free((char *)(uintptr_t)file->entries[i].name);
+  free_pairs(file->metadata, file->pairs);
+  free(file->by_names);
+  free(file->entries);
+  free(file->path);
+  free(file);
+}
+
+int hi_safetensors_count(const hi_safetensors *file) {
+  return file->count;
+}
+
+const hi_safetensors_entry *hi_safetensors_at(const hi_safetensors *file, int index) {
+  return index >= 0 && index < file->count ? &file->entries[index] : NULL;
+}
+
+const hi_safetensors_entry *hi_safetensors_find(const hi_safetensors *file, const char *name) {
+  const hi_safetensors_entry wanted = {.name = name}, *key = &wanted;
+  const hi_safetensors_entry **found =
+      bsearch(&key, file->by_names, (size_t)file->count, sizeof *file->by_names, by_name);
+  return found ? *found : NULL;
+}
+
+const char *hi_safetensors_metadata(const hi_safetensors *file, const char *key) {
+  const pair wanted = {.key = (char *)(uintptr_t)key};
+  const pair *found = file->pairs ? bsearch(&wanted, file->metadata, (size_t)file->pairs, sizeof wanted, by_key) : NULL;
+  return found ? found->value : NULL;
+}
+
+helio_status hi_safetensors_read(const hi_safetensors *file, const hi_safetensors_entry *entry, void *data) {
+  helio_status status = read_bytes(file, entry->offset, data, entry->bytes);
+  if (status || entry->type != HELIO_BOOL) return status;
+  const unsigned char *bytes = data;
+  for (uint64_t i = 0; i < entry->bytes; i++) {
+    if (bytes[i] <= 1) continue;
+    return fail_at(file, HELIO_BAD_DATA, entry->offset + i, "%d in tensor \"%.100s\" is not a bool", bytes[i],
+                   entry->name);
+  }
+  return HELIO_OK;
+}
+
+/* ---- writing ---- */
+
+typedef struct addition {
+  char *name; /* quoted */
+  helio_type type;
+  helio_shape shape;
+  uint64_t bytes;
+  const void *data; /* NULL: from the source */
+  hi_safetensors_source *source;
+  void *user;
+} addition;
+
+struct hi_safetensors_writer {
+  char *path;
+  helio_status status; /* of the first thing that went wrong */
+  addition *tensors;
+  pair *metadata; /* both quoted */
+  int count, pairs;
+};
+
+hi_safetensors_writer *hi_safetensors_begin(const char *path) {
+  if (!path || !*path) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "path is %s", path ? "empty" : "NULL");
+    return NULL;
+  }
+  hi_safetensors_writer *writer = calloc(1, sizeof *writer);
+  if (writer) writer->path = strdup(path);
+  if (writer && writer->path) return writer;
+  hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for a list of tensors", path);
+  hi_safetensors_abandon(writer);
+  return NULL;
+}
+
+void hi_safetensors_abandon(hi_safetensors_writer *writer) {
+  if (!writer) return;
+  for (int i = 0; i < writer->count; i++) free(writer->tensors[i].name);
+  free_pairs(writer->metadata, writer->pairs);
+  free(writer->tensors);
+  free(writer->path);
+  free(writer);
+}
+
+/* NULL with the error set. */
+static char *quoted(const hi_safetensors_writer *writer, const char *text, const char *what) {
+  char *copy = text ? hi_json_quoted(text) : NULL;
+  if (!copy) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "%s: %s is %s", writer->path, what,
+            text ? "not UTF-8, or no memory is left" : "NULL");
+  }
+  return copy;
+}
+
+static helio_status add(hi_safetensors_writer *writer, const char *name, addition added) {
+  size_t bytes;
+  if (name && strcmp(name, metadata_key) == 0) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s: no tensor can have the name %s", writer->path, name);
+  }
+  if (!hi_type_valid(added.type) || !hi_shape_bytes(&added.shape, added.type, &bytes)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s: a tensor has no valid type or shape", writer->path);
+  }
+  if (!added.data && !added.source && bytes) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s: a tensor's data are NULL", writer->path);
+  }
+  added.bytes = bytes;
+  added.name = quoted(writer, name, "the name of a tensor");
+  if (!added.name) return HELIO_INVALID_ARGUMENT;
+  addition *larger = grown(writer->tensors, writer->count, sizeof added);
+  if (!larger) {
+    free(added.name);
+    return no_memory(writer->path);
+  }
+  writer->tensors = larger;
+  larger[writer->count++] = added;
+  return HELIO_OK;
+}
+
+/* A writer that refused something must not make a file that looks complete. */
+static helio_status note(hi_safetensors_writer *writer, helio_status status) {
+  if (!writer->status) writer->status = status;
+  return status;
+}
+
+helio_status hi_safetensors_add(hi_safetensors_writer *writer, const char *name, helio_type type,
+                                const helio_shape *shape, const void *data) {
+  return note(writer, add(writer, name, (addition){.type = type, .shape = *shape, .data = data}));
+}
+
+helio_status hi_safetensors_add_source(hi_safetensors_writer *writer, const char *name, helio_type type,
+                                       const helio_shape *shape, hi_safetensors_source *source, void *user) {
+  return note(writer, add(writer, name, (addition){.type = type, .shape = *shape, .source = source, .user = user}));
+}
+
+helio_status hi_safetensors_add_metadata(hi_safetensors_writer *writer, const char *key, const char *value) {
+  pair added = {quoted(writer, key, "a key of the metadata"), quoted(writer, value, "a value of the metadata")};
+  if (append_pair(&writer->metadata, &writer->pairs, added)) return HELIO_OK;
+  no_memory(writer->path); /* unless the error is set */
+  return note(writer, helio_error_pending());
+}
+
+static int by_quoted_name(const void *left, const void *right) {
+  return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Sorts the names. */
+static helio_status refuse_duplicates(const hi_safetensors_writer *writer, const char **names, int count) {
+  qsort(names, (size_t)count, sizeof *names, by_quoted_name);
+  for (int i = 1; i < count; i++) {
+    if (strcmp(names[i - 1], names[i]) != 0) continue;
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s: %.200s was added twice", writer->path, names[i]);
+  }
+  return HELIO_OK;
+}
+
+static helio_status check_names(const hi_safetensors_writer *writer) {
+  int most = writer->count > writer->pairs ? writer->count : writer->pairs;
+  const char **names = malloc(((size_t)most + 1) * sizeof *names);
+  if (!names) return no_memory(writer->path);
+  for (int i = 0; i < writer->count; i++) names[i] = writer->tensors[i].name;
+  helio_status status = refuse_duplicates(writer, names, writer->count);
+  for (int i = 0; i < writer->pairs; i++) names[i] = writer->metadata[i].key;
+  if (!status) status = refuse_duplicates(writer, names, writer->pairs);
+  free(names);
+  return status;
+}
+
+/* Elements of eight bytes first, then those of four, two and one; among themselves as they were added. */
+static void sort_by_alignment(hi_safetensors_writer *writer, const addition **order) {
+  int placed = 0;
+  for (size_t bytes = 8; bytes > 0; bytes /= 2) {
+    for (int i = 0; i < writer->count; i++) {
+      if (helio_type_bytes(writer->tensors[i].type) == bytes) order[placed++] = &writer->tensors[i];
+    }
+  }
+}
+
+static const char *type_text(helio_type type) {
+  int i = 0;
+  while (i < COUNT_OF(types) - 1 && types[i].type != type) i++;
+  return types[i].name;
+}
+
+static void print_header(FILE *text, const hi_safetensors_writer *writer, const addition *const *order) {
+  uint64_t offset = 0;
+  const char *comma = "";
+  fputs("{", text);
+  for (int i = 0; i < writer->pairs; i++) {
+    if (i == 0) fprintf(text, "\"%s\":{", metadata_key);
+    fprintf(text, "%s%s:%s", i ? "," : "", writer->metadata[i].key, writer->metadata[i].value);
+    if (i == writer->pairs - 1) fputs("}", text);
+    comma = ",";
+  }
+  for (int i = 0; i < writer->count; i++, comma = ",") {
+    fprintf(text, "%s%s:{\"dtype\":\"%s\",\"shape\":[", comma, order[i]->name, type_text(order[i]->type));
+    for (int axis = 0; axis < order[i]->shape.rank; axis++) {
+      fprintf(text, "%s%" PRId64, axis ? "," : "", order[i]->shape.extent[axis]);
+    }
+    fprintf(text, "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}", offset, offset + order[i]->bytes);
+    offset += order[i]->bytes;
+  }
+  fputs("}", text);
+}
+
+/* The header with its length before it, in `bytes` bytes, which the caller frees. */
+static helio_status make_header(const hi_safetensors_writer *writer, const addition *const *order, char **header,
+                                size_t *bytes) {
+  uint64_t length = 0;
+  FILE *text = open_memstream(header, bytes);
+  if (!text) return no_memory(writer->path);
+  fwrite(&length, sizeof length, 1, text); /* the place of it */
+  print_header(text, writer, order);
+  while (fflush(text) == 0 && *bytes % 8) fputc(' ', text);
+  bool failed = ferror(text);
+  if (fclose(text) != 0 || failed || !*header) return no_memory(writer->path);
+  length = *bytes - LENGTH_BYTES;
+  memcpy(*header, &length, sizeof length);
+  if (length <= LARGEST_HEADER) return HELIO_OK;
+  return hi_fail(HELIO_NOT_SUPPORTED, "%s: the header would have %" PRIu64 " bytes, more than %d", writer->path, length,
+                 LARGEST_HEADER);
+}
+
+/* A new file beside the one that it will replace. */
+typedef struct replacement {
+  const char *path;         /* as the caller knows it, for messages */
+  char *target;             /* without symbolic links; the folder's part ends with a 0 */
+  const char *name;         /* in its folder */
+  char temporary[NAME_MAX]; /* there too; "" before it is made and after it has its place */
+  int folder, descriptor;
+  mode_t mode;
+  bool replaces; /* a file that is there */
+} replacement;
+
+static helio_status fail_file(const replacement *new, const char *doing) {
+  return hi_fail(HELIO_IO_FAILURE, "%s: %s failed: %s", new->path, doing, strerror(errno));
+}
+
+static helio_status open_folder(replacement *new) {
+  new->target = realpath(new->path, NULL);
+  if (!new->target) new->target = strdup(new->path); /* not there yet; other causes will come up again */
+  if (!new->target) return no_memory(new->path);
+  char *slash = strrchr(new->target, '/');
+  new->name = slash ? slash + 1 : new->target;
+  const char *folder = !slash ? "." : slash == new->target ? "/" : new->target;
+  if (slash) *slash = 0;
+  new->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return new->folder < 0 ? fail_file(new, "opening the folder") : HELIO_OK;
+}
+
+/* Who may read the old file may read the new one, and nobody else. */
+static helio_status look_at_old(replacement *new) {
+  struct stat old;
+  new->mode = 0666;
+  if (!*new->name) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is not the name of a file", new->path);
+  if (fstatat(new->folder, new->name, &old, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(old.st_mode)) return HELIO_OK;
+  if (!S_ISREG(old.st_mode)) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is not a regular file", new->path);
+  new->mode = old.st_mode & 0777;
+  new->replaces = true;
+  return HELIO_OK;
+}
+
+/* Not mkstemp(), which would take a new file from all but its owner. */
+static helio_status make_temporary(replacement *new) {
+  static atomic_uint counter;
+  do {
+    snprintf(new->temporary, sizeof new->temporary, ".%.200s.%ld-%u.tmp", new->name, (long)getpid(),
+             atomic_fetch_add(&counter, 1));
+    new->descriptor = openat(new->folder, new->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, new->mode);
+  } while (new->descriptor < 0 && errno == EEXIST);
+  if (new->descriptor < 0) {
+    new->temporary[0] = 0;
+    return fail_file(new, "making a file in the folder");
+  }
+  if (!new->replaces || fchmod(new->descriptor, new->mode) == 0) return HELIO_OK;
+  return fail_file(new, "setting the permissions");
+}
+
+static helio_status write_bytes(const replacement *new, const void *data, uint64_t bytes) {
+  for (uint64_t done = 0; done < bytes;) {
+    uint64_t left = bytes - done;
+    ssize_t put = write(new->descriptor, (const char *)data + done, left < INT_MAX ? left : INT_MAX);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return fail_file(new, "writing");
+    done += (uint64_t)put;
+  }
+  return HELIO_OK;
+}
+
+static helio_status write_tensor(const replacement *new, const addition *tensor, void *piece) {
+  helio_status status = HELIO_OK;
+  if (tensor->data) return write_bytes(new, tensor->data, tensor->bytes);
+  for (uint64_t done = 0; done < tensor->bytes && !status;) {
+    size_t bytes = tensor->bytes - done < PIECE ? (size_t)(tensor->bytes - done) : PIECE;
+    status = tensor->source(tensor->user, done, piece, bytes);
+    /* Only if the source did not set an error itself. */
+    if (status) return hi_fail(status, "%s: tensor %.200s could not be read", new->path, tensor->name);
+    status = write_bytes(new, piece, bytes);
+    done += bytes;
+  }
+  return status;
+}
+
+/* The data must be on disk before the name is: else a crash between the two would leave an empty file. */
+static helio_status put_in_place(replacement *new) {
+  if (fsync(new->descriptor) != 0) return fail_file(new, "bringing it to disk");
+  int closed = close(new->descriptor); /* some file systems tell of a full disk only here */
+  new->descriptor = -1;
+  if (closed != 0) return fail_file(new, "closing");
+  if (renameat(new->folder, new->temporary, new->folder, new->name) != 0) return fail_file(new, "renaming");
+  new->temporary[0] = 0;
+  /* Some file systems know no such thing. */
+  if (fsync(new->folder) == 0 || errno == EINVAL) return HELIO_OK;
+  return fail_file(new, "the file was replaced, but bringing its folder to disk");
+}
+
+static void clean_up(replacement *new) {
+  if (new->descriptor >= 0) close(new->descriptor);
+  if (new->temporary[0]) unlinkat(new->folder, new->temporary, 0);
+  if (new->folder >= 0) close(new->folder);
+  free(new->target);
+}
+
+static helio_status write_file(const hi_safetensors_writer *writer, const addition *const *order, const char *header,
+                               size_t header_bytes) {
+  replacement new = {.path = writer->path, .folder = -1, .descriptor = -1};
+  void *piece = malloc(PIECE);
+  helio_status status = piece ? open_folder(&new) : no_memory(writer->path);
+  if (!status) status = look_at_old(&new);
+  if (!status) status = make_temporary(&new);
+  if (!status) status = write_bytes(&new, header, header_bytes);
+  for (int i = 0; i < writer->count && !status; i++) status = write_tensor(&new, order[i], piece);
+  if (!status) status = put_in_place(&new);
+  clean_up(&new);
+  free(piece);
+  return status;
+}
+
+helio_status hi_safetensors_finish(hi_safetensors_writer *writer) {
+  char *header = NULL;
+  size_t bytes = 0;
+  const addition **order = malloc(((size_t)writer->count + 1) * sizeof *order);
+  helio_status status = writer->status;
+  if (!status && !order) status = no_memory(writer->path);
+  if (!status) status = check_names(writer);
+  if (!status) {
+    sort_by_alignment(writer, order);
+    status = make_header(writer, order, &header, &bytes);
+  }
+  if (!status) status = write_file(writer, order, header, bytes);
+  free(header);
+  free(order);
+  hi_safetensors_abandon(writer);
+  return status;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of named tensors in the safetensors format: eight bytes with the length of a JSON header (little-endian, as all
+ * that follows), the header, then the tensors' data without gaps. Files are taken for hostile until they are checked.
+ */
+#ifndef HI_SAFETENSORS_H
+#define HI_SAFETENSORS_H
+
+#include <helio/helio.h>
+
+/* A file that is open for reading and whose header holds what it promises. Threads may share it. */
+typedef struct hi_safetensors hi_safetensors;
+
+typedef struct hi_safetensors_entry {
+  const char *name; /* UTF-8 */
+  helio_type type;
+  helio_shape shape;
+  uint64_t offset; /* of the data, from the beginning of the file */
+  uint64_t bytes;
+} hi_safetensors_entry;
+
+/* Opens a file and checks all of its header; the data are not read. NULL with the error set, which names the file, the
+ * byte and the cause: HELIO_IO_FAILURE if the system refuses, HELIO_NOT_SUPPORTED for a type or rank that helio does
+ * not have, HELIO_BAD_DATA for all else that is wrong with the file. */
+hi_safetensors *hi_safetensors_open(const char *path);
+void hi_safetensors_close(hi_safetensors *file); /* NULL is fine */
+
+/* Tensors in the order of their data. Entries, names and values live until the file is closed. */
+int hi_safetensors_count(const hi_safetensors *file);
+const hi_safetensors_entry *hi_safetensors_at(const hi_safetensors *file, int index);
+
+/* NULL, without an error, if there is none of that name. */
+const hi_safetensors_entry *hi_safetensors_find(const hi_safetensors *file, const char *name);
+const char *hi_safetensors_metadata(const hi_safetensors *file, const char *key);
+
+/* Copies all data of one of the file's own entries to host memory. A byte of a bool other than 0 and 1 is an error:
+ * each kernel would make something else of it. */
+helio_status hi_safetensors_read(const hi_safetensors *file, const hi_safetensors_entry *entry, void *data);
+
+/* A file that is to be written. Nothing is on disk before hi_safetensors_finish(). */
+typedef struct hi_safetensors_writer hi_safetensors_writer;
+
+/* Fills `buffer` with a tensor's bytes from `offset` on. Called in the order of the offsets, for at most 1 MiB at a
+ * time and for nothing outside the tensor. A failure ends the writing; its status is passed on. */
+typedef helio_status hi_safetensors_source(void *user, uint64_t offset, void *buffer, size_t bytes);
+
+hi_safetensors_writer *hi_safetensors_begin(const char *path); /* NULL with the error set */
+
+/* Each copies what it is given but `data` and `user`, which must live until the writer is finished or abandoned. A
+ * writer that refused something will not finish. */
+helio_status hi_safetensors_add(hi_safetensors_writer *writer, const char *name, helio_type type,
+                                const helio_shape *shape, const void *data);
+helio_status hi_safetensors_add_source(hi_safetensors_writer *writer, const char *name, helio_type type,
+                                       const helio_shape *shape, hi_safetensors_source *source, void *user);
+helio_status hi_safetensors_add_metadata(hi_safetensors_writer *writer, const char *key, const char *value);
+
+/* Writes the file and frees the writer. The data lie in the order of addition, those of wide elements first, so that
+ * all are aligned for readers that map the file. A file of that name is replaced in one step once the new one is safely
+ * on disk; after an error it is as it was, and the error names the file and the cause. (If only the folder could not be
+ * brought to disk after that step, the error says so.) Through a symbolic link the file that it leads to is replaced.
+ * A process that is killed meanwhile leaves .NAME.PID-NUMBER.tmp in the folder. */
+helio_status hi_safetensors_finish(hi_safetensors_writer *writer);
+
+/* Frees the writer and writes nothing. NULL is fine. */
+void hi_safetensors_abandon(hi_safetensors_writer *writer);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers as Keras' JSON configs. Read by helio_layer_from_config(). */
+#ifndef HI_CONFIG_H
+#define HI_CONFIG_H
+
+#include <jansson.h>
+
+#include "nn/layer.h"
+
+/* What Keras' get_config() gives for such a layer, to be freed with free(). NULL with the error set. */
+char *hi_layer_config(const helio_layer *layer);
+
+/* ---- config_fields.c: options one by one ---- */
+
+/* NULL if there is none of that name. */
+const hi_field *hi_field_of(const hi_field *fields, const char *name);
+
+/* Reads the value of one key into the options at `base`, for which strings are borrowed. Fails, with the key, for a
+ * value that is wrong or not supported, and for a key that is not known, where `field` is NULL. */
+helio_status hi_field_read(const hi_field *field, const char *key, const json_t *value, void *base);
+
+/* Reads all keys of a config. */
+helio_status hi_fields_read(const hi_field *fields, const json_t *config, void *base);
+
+/* Adds all fields of the options at `base` to a config. */
+helio_status hi_fields_write(const hi_field *fields, const void *base, json_t *config);
+
+#endif

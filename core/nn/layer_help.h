@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kinds of layers share. */
+#ifndef HI_LAYER_HELP_H
+#define HI_LAYER_HELP_H
+
+#include "nn/layer.h"
+
+/* ---- options ---- */
+
+/* The number given; `otherwise` for 0, but 0 for HELIO_ZERO. */
+double hi_real_or(double given, double otherwise);
+
+/* Completes two numbers: a first 0 is `otherwise`, a second 0 as the first. Fails if one is not positive then. Of
+ * layers with one axis, which `axes` says, the second may not differ and becomes 0. */
+helio_status hi_complete_pair(const char *name, int numbers[2], int otherwise, int axes);
+
+/* Fails unless the number is at least 1, or neither regularizer is negative. */
+helio_status hi_check_positive(const char *name, int64_t number);
+helio_status hi_check_regularizers(helio_regularizer first, helio_regularizer second);
+
+/* ---- shapes, in which extents may be HI_ANY ---- */
+
+/* "(None, 5)", as Keras prints it. */
+const char *hi_known_text(const helio_shape *shape, char text[HI_SHAPE_TEXT]);
+
+/* Elements of one sample; HI_ANY if an extent is not known. */
+int64_t hi_sample_elements(const helio_shape *shape);
+
+/* "expected an input of rank 4 (batch, height, width, channels), got shape (2, 5)" */
+helio_status hi_expect_rank(const helio_shape *shape, int rank, const char *axes);
+helio_status hi_expect_rank_of_least(const helio_shape *shape, int rank);
+
+/* The last extent, which variables depend on; −1 with the error set if it is not known. */
+int64_t hi_channels(const helio_shape *shape);
+
+/* A rule for kind->shape: the result is as the first input. */
+helio_status hi_shape_of_input(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result);
+
+/* How a window walks along `axes` axes, which begin behind the batch. */
+typedef struct hi_window {
+  int axes;
+  int extent[2], stride[2], dilation[2];
+  helio_padding padding;
+} hi_window;
+
+/* Replaces the extents of those axes by the number of the window's places. */
+helio_status hi_window_places(const hi_window *window, helio_shape *shape);
+
+/* ---- results ---- */
+
+/* What of an activation may be fused with the operation before: a softmax and a sigmoid remember their logits instead,
+ * which hi_layer_activated() sees to. */
+helio_activation hi_layer_fusible(helio_activation activation);
+helio_tensor *hi_layer_activated(helio_tensor *y, helio_activation activation);
+
+/* A scalar of a tensor's type. */
+helio_tensor *hi_scalar_like(const helio_tensor *x, double value);
+
+#endif

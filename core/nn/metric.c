@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nn/metric.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "device/status.h"
+#include "nn/samples.h"
+#include "ops/options.h"
+#include "ops/placement.h"
+#include "ops/tape.h"
+#include "runtime/error.h"
+#include "tensor/pool.h"
+
+/* ---- life ---- */
+
+static void end(void *object) {
+  helio_metric *metric = object;
+  for (int i = 0; i < HI_METRIC_STATES; i++) hi_drop(metric->states[i]);
+  free(metric->name);
+  free(metric);
+}
+
+static bool is_default(double number) {
+  return number == 0 && !signbit(number);
+}
+
+static helio_metric *new_metric(const hi_metric_kind *kind, const helio_metric_options *options, const char *name) {
+  helio_metric *metric = hi_object_new(sizeof *metric, end, "a metric");
+  if (!metric) return NULL;
+  metric->kind = kind;
+  metric->options = *options;
+  metric->options.name = NULL;
+  if (!options->k) metric->options.k = 5;
+  if (is_default(options->threshold)) metric->options.threshold = 0.5;
+  metric->name = strdup(name);
+  if (metric->name) return metric;
+  hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of metric %s", name);
+  return NULL;
+}
+
+static helio_status check_options(const hi_metric_kind *kind, const helio_metric_options *o) {
+  bool threshold = !is_default(o->threshold);
+  if (o->k && !(kind->options & HI_METRIC_K)) return hi_fail(HELIO_INVALID_ARGUMENT, "the metric has no option k");
+  if (o->k < 0) return hi_fail(HELIO_INVALID_ARGUMENT, "k is %d", o->k);
+  if (threshold && !(kind->options & HI_METRIC_THRESHOLD)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "the metric has no option threshold");
+  }
+  bool outside = !(o->threshold >= 0 && o->threshold <= 1);
+  if (isnan(o->threshold) || (outside && (kind->options & HI_METRIC_PROBABILITY))) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "the threshold is %g, not in 0 … 1", o->threshold);
+  }
+  return HELIO_OK;
+}
+
+static helio_metric *make(const char *function, int kind, const helio_metric_options *given) {
+  helio_metric_options o;
+  if (!hi_options_enter(function, &o, sizeof o, given)) return NULL;
+  const char *name = o.name ? o.name : hi_metric_kinds[kind].names.name;
+  if (!check_options(&hi_metric_kinds[kind], &o)) return new_metric(&hi_metric_kinds[kind], &o, name);
+  hi_error_prefix("%s: ", name);
+  return NULL;
+}
+
+helio_metric *helio_metric_mean_with(const helio_metric_options *options) {
+  return make("helio_metric_mean", HI_MEAN, options);
+}
+
+helio_metric *helio_metric_sum_with(const helio_metric_options *options) {
+  return make("helio_metric_sum", HI_SUM, options);
+}
+
+helio_metric *helio_accuracy_with(const helio_metric_options *options) {
+  return make("helio_accuracy", HI_ACCURACY, options);
+}
+
+helio_metric *helio_binary_accuracy_with(const helio_metric_options *options) {
+  return make("helio_binary_accuracy", HI_BINARY_ACCURACY, options);
+}
+
+helio_metric *helio_categorical_accuracy_with(const helio_metric_options *options) {
+  return make("helio_categorical_accuracy", HI_CATEGORICAL_ACCURACY, options);
+}
+
+helio_metric *helio_sparse_categorical_accuracy_with(const helio_metric_options *options) {
+  return make("helio_sparse_categorical_accuracy", HI_SPARSE_CATEGORICAL_ACCURACY, options);
+}
+
+helio_metric *helio_top_k_categorical_accuracy_with(const helio_metric_options *options) {
+  return make("helio_top_k_categorical_accuracy", HI_TOP_K_CATEGORICAL_ACCURACY, options);
+}
+
+helio_metric *helio_sparse_top_k_categorical_accuracy_with(const helio_metric_options *options) {
+  return make("helio_sparse_top_k_categorical_accuracy", HI_SPARSE_TOP_K_CATEGORICAL_ACCURACY, options);
+}
+
+helio_metric *helio_metric_mean_squared_error_with(const helio_metric_options *options) {
+  return make("helio_metric_mean_squared_error", HI_MEAN_SQUARED_ERROR_METRIC, options);
+}
+
+helio_metric *helio_metric_mean_absolute_error_with(const helio_metric_options *options) {
+  return make("helio_metric_mean_absolute_error", HI_MEAN_ABSOLUTE_ERROR_METRIC, options);
+}
+
+helio_metric *helio_precision_with(const helio_metric_options *options) {
+  return make("helio_precision", HI_PRECISION, options);
+}
+
+helio_metric *helio_recall_with(const helio_metric_options *options) {
+  return make("helio_recall", HI_RECALL, options);
+}
+
+/* The name that was given is the metric's, as with Keras' compile(): progress and history print it. */
+helio_metric *helio_metric_named(const char *name, const helio_loss *loss) {
+  (void)loss; /* Keras chooses an accuracy by shapes alone */
+  if (hi_enter(__func__)) return NULL;
+  const helio_metric_options defaults = {0};
+  if (name && (!strcasecmp(name, "accuracy") || !strcasecmp(name, "acc"))) return new_metric(NULL, &defaults, name);
+  const hi_metric_kind *kind = hi_named("metric", name, hi_metric_kinds, sizeof *hi_metric_kinds, HI_METRIC_KINDS);
+  return kind ? new_metric(kind, &defaults, name) : NULL;
+}
+
+helio_metric *helio_metric_of(helio_loss_function function, void *user, const char *name) {
+  if (hi_enter(__func__)) return NULL;
+  if (!function) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the function is NULL");
+    return NULL;
+  }
+  helio_metric *metric = new_metric(&hi_metric_of_user, &(helio_metric_options){0}, name ? name : "metric");
+  if (!metric) return NULL;
+  metric->function = function;
+  metric->user = user;
+  return metric;
+}
+
+const char *helio_metric_name(const helio_metric *metric) {
+  return metric ? metric->name : "";
+}
+
+/* ---- state ---- */
+
+/* The variables of all accuracies are those of a mean, so there are some before one is chosen. */
+static const hi_metric_family *family_of(const helio_metric *metric) {
+  return (metric->kind ? metric->kind : &hi_metric_kinds[HI_MEAN])->family;
+}
+
+/* Zeros on the device that operations run on when the metric is first used. */
+static helio_status make_states(helio_metric *metric) {
+  const char *const *names = family_of(metric)->states;
+  if (metric->variables.count) return HELIO_OK;
+  helio_variable *states[HI_METRIC_STATES] = {NULL};
+  int count = 0;
+  for (; count < HI_METRIC_STATES && names[count]; count++) {
+    states[count] = hi_variable_new(names[count], hi_scalar(HELIO_FLOAT32, 0), false);
+    if (!states[count]) return helio_error_pending();
+  }
+  for (int i = 0; i < count; i++) {
+    hi_hold(states[i]);
+    metric->states[i] = states[i];
+  }
+  metric->variables = (helio_variables){count, metric->states};
+  return HELIO_OK;
+}
+
+/* What metrics compute is on no tape and leaves nothing in the caller's pool. */
+static helio_scope begin(void) {
+  hi_tape_pause();
+  return helio_pool_enter();
+}
+
+static helio_status finish(const helio_metric *metric, helio_scope *pool, helio_status status) {
+  helio_pool_leave(pool);
+  hi_tape_resume();
+  if (status) hi_error_prefix("%s: ", metric->name);
+  return status;
+}
+
+static helio_status enter(const char *function, const helio_metric *metric) {
+  helio_status status = hi_enter(function);
+  if (!status && !metric) status = hi_fail(HELIO_INVALID_ARGUMENT, "the metric is NULL");
+  return status;
+}
+
+const helio_variables *helio_metric_variables(helio_metric *metric) {
+  if (enter(__func__, metric)) return NULL;
+  helio_scope pool = begin();
+  return finish(metric, &pool, make_states(metric)) ? NULL : &metric->variables;
+}
+
+/* ---- update, result, reset ---- */
+
+static helio_status check_update(const helio_metric_update_options *o) {
+  bool given = o->metric->kind && o->metric->kind->given;
+  if (!hi_tensor_usable(o->labels, given ? "values" : "labels")) return helio_error_pending();
+  if (!given && !hi_tensor_usable(o->predictions, "predictions")) return helio_error_pending();
+  if (given && o->predictions) return hi_fail(HELIO_INVALID_ARGUMENT, "it takes values, not labels and predictions");
+  if (o->sample_weights && !hi_tensor_usable(o->sample_weights, "sample weights")) return helio_error_pending();
+  return HELIO_OK;
+}
+
+/* Nothing is added unless all additions could be computed. */
+static helio_status update(const helio_metric_update_options *o) {
+  helio_metric *metric = o->metric;
+  helio_tensor *additions[HI_METRIC_STATES];
+  helio_status status = check_update(o);
+  if (!status && !metric->kind) metric->kind = hi_accuracy_for(&o->labels->shape, &o->predictions->shape);
+  if (!status && !metric->kind) status = helio_error_pending();
+  if (!status) status = make_states(metric);
+  if (!status) status = metric->kind->family->add(metric, o, additions);
+  for (int i = 0; !status && i < metric->variables.count; i++) {
+    status = helio_assign_add(metric->states[i], additions[i]);
+  }
+  return status;
+}
+
+helio_status helio_metric_update_with(const helio_metric_update_options *given) {
+  helio_metric_update_options o;
+  if (!hi_options_enter("helio_metric_update", &o, sizeof o, given)) return helio_error_pending();
+  if (!o.metric) return hi_fail(HELIO_INVALID_ARGUMENT, "the metric is NULL");
+  helio_scope pool = begin();
+  const char *before = hi_blame_enter(o.metric->name);
+  helio_status status = update(&o);
+  hi_blame_leave(before);
+  return finish(o.metric, &pool, status);
+}
+
+static helio_tensor *result(helio_metric *metric) {
+  helio_tensor *values[HI_METRIC_STATES] = {NULL};
+  if (make_states(metric)) return NULL;
+  for (int i = 0; i < metric->variables.count; i++) {
+    if (!hi_variable_usable(metric->states[i])) return NULL;
+    values[i] = hi_variable_tensor(metric->states[i]);
+  }
+  helio_tensor *found = NULL;
+  helio_scope device = hi_placement_enter(values[0]->device);
+  found = family_of(metric)->result(values);
+  helio_device_leave(&device);
+  return found;
+}
+
+helio_tensor *helio_metric_result(helio_metric *metric) {
+  if (enter(__func__, metric)) return NULL;
+  helio_scope pool = begin();
+  helio_tensor *found = result(metric);
+  if (found) hi_hold(found);
+  if (finish(metric, &pool, helio_error_pending()) || hi_pool_add(&found->object)) return found;
+  hi_drop(found);
+  return NULL;
+}
+
+helio_status helio_metric_reset(helio_metric *metric) {
+  helio_status status = enter(__func__, metric);
+  if (status) return status;
+  helio_scope pool = begin();
+  for (int i = 0; !status && i < metric->variables.count; i++) {
+    helio_tensor *zero = hi_scalar(HELIO_FLOAT32, 0);
+    status = zero ? helio_assign(metric->states[i], zero) : helio_error_pending();
+  }
+  return finish(metric, &pool, status);
+}

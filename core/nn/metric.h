@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics from the inside. A kind of metric is one row of the table at the end of nn/metric_kinds.c. */
+#ifndef HI_METRIC_H
+#define HI_METRIC_H
+
+#include "nn/loss.h"
+#include "nn/names.h"
+#include "ops/variable.h"
+
+enum { HI_METRIC_STATES = 2 };
+
+/* What metrics that sum up in the same way share. */
+typedef struct hi_metric_family {
+  const char *states[HI_METRIC_STATES]; /* names of its variables, which are float32 scalars; NULL: has no second */
+
+  /* What an update adds to each variable. */
+  helio_status (*add)(const helio_metric *metric, const helio_metric_update_options *update, helio_tensor **additions);
+
+  /* The metric's result by its variables' values; a tensor that is not theirs. */
+  helio_tensor *(*result)(helio_tensor *const *states);
+} hi_metric_family;
+
+/* Options that not all metrics know. */
+enum { HI_METRIC_K = 1, HI_METRIC_THRESHOLD = 2, HI_METRIC_PROBABILITY = 4 /* the threshold is one */ };
+
+typedef struct hi_metric_kind {
+  hi_names names;
+  const hi_metric_family *family;
+  unsigned options; /* the ones of the above that it knows */
+
+  bool given; /* its values are given, in the place of labels; else they come of labels and predictions */
+
+  /* Of a mean whose values are not given, what they are: this function, or this loss. */
+  helio_tensor *(*values)(const helio_metric *metric, helio_tensor *labels, helio_tensor *predictions);
+  const hi_loss_kind *loss;
+} hi_metric_kind;
+
+enum {
+  HI_MEAN,
+  HI_SUM,
+  HI_ACCURACY,
+  HI_BINARY_ACCURACY,
+  HI_CATEGORICAL_ACCURACY,
+  HI_SPARSE_CATEGORICAL_ACCURACY,
+  HI_TOP_K_CATEGORICAL_ACCURACY,
+  HI_SPARSE_TOP_K_CATEGORICAL_ACCURACY,
+  HI_PRECISION,
+  HI_RECALL,
+  HI_MEAN_SQUARED_ERROR_METRIC,
+  HI_MEAN_ABSOLUTE_ERROR_METRIC,
+  HI_BINARY_CROSSENTROPY_METRIC,
+  HI_CATEGORICAL_CROSSENTROPY_METRIC,
+  HI_SPARSE_CATEGORICAL_CROSSENTROPY_METRIC,
+  HI_KL_DIVERGENCE_METRIC,
+  HI_METRIC_KINDS
+};
+
+extern const hi_metric_kind hi_metric_kinds[HI_METRIC_KINDS];
+extern const hi_metric_kind hi_metric_of_user;
+
+struct helio_metric {
+  hi_object object;
+  const hi_metric_kind *kind;   /* NULL: the accuracy that the first update's shapes choose */
+  helio_metric_options options; /* with the defaults filled in; its name is not to be used */
+  helio_loss_function function; /* the user's */
+  void *user;
+  char *name;
+  helio_variable *states[HI_METRIC_STATES]; /* references; NULL before the first use */
+  helio_variables variables;
+};
+
+/* The accuracy that Keras takes for these shapes; NULL with the error set. */
+const hi_metric_kind *hi_accuracy_for(const helio_shape *labels, const helio_shape *predictions);
+
+#endif

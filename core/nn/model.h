@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models: layers made of layers. */
+#ifndef HI_MODEL_H
+#define HI_MODEL_H
+
+#include <pthread.h>
+
+#include "nn/layer.h"
+
+/* A place in a graph of layers: what a layer makes of other nodes. */
+struct helio_node {
+  hi_object object;
+  uint64_t serial;     /* nodes are made after those they depend on */
+  helio_layer *layer;  /* a reference; an InputLayer at the beginning */
+  helio_node **inputs; /* references */
+  int input_count;
+  int applied;       /* how often its layer was applied before: Keras counts connections by it */
+  helio_node *first; /* a reference: of a further output, the node of output 0; NULL: this is it */
+  int output;        /* which one */
+  int output_count;
+  helio_shape *shapes; /* of all outputs, with HI_ANY; of the first node alone */
+};
+
+/* A step of a functional model: its layer applied to values that were computed before. */
+typedef struct hi_step {
+  helio_node *node; /* of output 0; a reference */
+  int *inputs;      /* numbers of values */
+  int result;       /* the number of the first of its outputs' values */
+} hi_step;
+
+struct hi_model {
+  helio_layer **layers; /* each once, references */
+  char **names;         /* within this model: a layer may stand in several */
+  int layer_count, room;
+
+  /* sequential and functional models know their inputs, the former perhaps only after the first call */
+  helio_shape *input_shapes; /* with the batch, HI_ANY */
+  helio_type *input_types;
+  int input_count;
+
+  int *inputs;    /* functional: the numbers of the values that are the inputs */
+  hi_step *steps; /* functional: in the order of computation */
+  int step_count, value_count;
+  int *outputs; /* numbers of values */
+  int output_count;
+
+  helio_call_function call; /* the user's own */
+  void *self;
+
+  int64_t first_batch; /* of the call that made the variables, shown in summaries; 0: they were made without one */
+
+  pthread_mutex_t lock; /* of the lists */
+  unsigned generation;  /* of hi_layers_generation() when they were made */
+  bool listed;
+  helio_variables weights, trainable, non_trainable;
+};
+
+extern const hi_layer_kind hi_sequential_kind, hi_functional_kind, hi_custom_kind, hi_input_kind;
+
+/* A model without layers, with the one reference that the user is given. */
+helio_layer *hi_model_begin(const hi_layer_kind *kind, const char *name, helio_type type);
+void hi_model_free(hi_model *model);
+
+/* Takes a layer in, under a name that no other has. */
+helio_status hi_model_take(helio_layer *owner, helio_layer *layer);
+
+/* hi_layer_call for models. */
+helio_tensor *hi_model_call(helio_layer *owner, helio_tensor *const *inputs, int count, bool training,
+                            helio_tensor **outputs);
+
+/* What the forms of models are made of: a call of each, in which all checks of inputs were done. */
+helio_tensor *hi_sequential_call(helio_layer *owner, helio_tensor *const *inputs, int count, bool training);
+helio_status hi_functional_call(helio_layer *owner, helio_tensor *const *inputs, bool training, helio_tensor **outputs);
+void hi_functional_free(hi_model *model);
+
+/* The shape of one of a functional model's outputs for inputs of these shapes. */
+helio_status hi_functional_shapes(const helio_layer *owner, const helio_shape *inputs, int count, helio_shape *outputs);
+
+/* Is the object a model, and has it all its variables? Sets the error if not. */
+bool hi_model_usable(const helio_layer *model);
+bool hi_model_ready(const helio_layer *model);
+
+/* Visits all variables in Keras' order with their names within the model: "conv2d/kernel". */
+typedef helio_status hi_weight_visitor(void *user, const char *name, hi_weight *weight);
+helio_status hi_model_visit(helio_layer *owner, hi_weight_visitor *visitor, void *user);
+
+/* helio_model_summary_text, with a line for the variables of an optimizer; NULL: there is none. */
+char *hi_model_summary_text(helio_layer *owner, int columns, const helio_variables *optimizer);
+
+#endif

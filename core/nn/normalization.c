@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* BatchNormalization and LayerNormalization, both along the last axis. */
+#include <string.h>
+
+#include "nn/kinds.h"
+#include "nn/layer_help.h"
+#include "ops/tape.h"
+#include "runtime/error.h"
+
+helio_layer *helio_batch_normalization_with(const helio_batch_normalization_options *options) {
+  return hi_layer_new("helio_batch_normalization", &hi_batch_normalization_kind, options);
+}
+
+helio_layer *helio_layer_normalization_with(const helio_layer_normalization_options *options) {
+  return hi_layer_new("helio_layer_normalization", &hi_layer_normalization_kind, options);
+}
+
+/* ---- what they share ---- */
+
+static helio_status check_epsilon(double *epsilon) {
+  *epsilon = hi_real_or(*epsilon, 1e-3);
+  if (*epsilon >= 0) return HELIO_OK;
+  return hi_fail(HELIO_INVALID_ARGUMENT, "epsilon is %g, which is negative", *epsilon);
+}
+
+static helio_status same_shape(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result) {
+  helio_status status = hi_expect_rank_of_least(inputs, 2);
+  return status ? status : hi_shape_of_input(layer, inputs, count, result);
+}
+
+/* gamma and beta, NULL where the layer has none of them. */
+static helio_status add_scale_and_center(helio_layer *layer, const helio_shape *shape, const helio_initializer *gamma,
+                                         const helio_regularizer *gamma_regularizer, const helio_initializer *beta,
+                                         const helio_regularizer *beta_regularizer) {
+  helio_status status = HELIO_OK;
+  if (gamma) status = hi_layer_add_weight(layer, "gamma", shape, gamma, HELIO_ONES, gamma_regularizer, true);
+  if (status || !beta) return status;
+  return hi_layer_add_weight(layer, "beta", shape, beta, HELIO_ZEROS, beta_regularizer, true);
+}
+
+/* ---- BatchNormalization ---- */
+
+static helio_status batch_check(helio_layer *layer) {
+  helio_batch_normalization_options *o = layer->options;
+  o->momentum = hi_real_or(o->momentum, 0.99);
+  if (!(o->momentum >= 0 && o->momentum <= 1)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "momentum is %g, which is not in [0, 1]", o->momentum);
+  }
+  helio_status status = check_epsilon(&o->epsilon);
+  return status ? status : hi_check_regularizers(o->beta_regularizer, o->gamma_regularizer);
+}
+
+static helio_status batch_build(helio_layer *layer, const helio_shape *inputs, int count) {
+  const helio_batch_normalization_options *o = layer->options;
+  (void)count;
+  helio_shape shape = HELIO_SHAPE(hi_channels(inputs));
+  if (shape.extent[0] < 0) return helio_error_pending();
+  helio_status status =
+      add_scale_and_center(layer, &shape, o->no_scale ? NULL : &o->gamma_initializer, &o->gamma_regularizer,
+                           o->no_center ? NULL : &o->beta_initializer, &o->beta_regularizer);
+  if (!status) {
+    status = hi_layer_add_weight(layer, "moving_mean", &shape, &o->moving_mean_initializer, HELIO_ZEROS, NULL, false);
+  }
+  if (status) return status;
+  return hi_layer_add_weight(layer, "moving_variance", &shape, &o->moving_variance_initializer, HELIO_ONES, NULL,
+                             false);
+}
+
+/* moving × momentum + batch × (1 − momentum), which is no part of any gradient. */
+static helio_status move(helio_layer *layer, const char *local_name, helio_tensor *batch, double momentum) {
+  helio_variable *variable = NULL;
+  for (int i = 0; i < layer->weight_count; i++) {
+    if (strcmp(layer->weights[i].local_name, local_name) == 0) variable = layer->weights[i].variable;
+  }
+  hi_tape_pause();
+  helio_tensor *kept = helio_mul(helio_value(variable), hi_scalar_like(batch, momentum));
+  helio_tensor *sum = helio_add(kept, helio_mul(batch, hi_scalar_like(batch, 1 - momentum)));
+  helio_status status = sum ? helio_assign(variable, sum) : helio_error_pending();
+  hi_tape_resume();
+  return status;
+}
+
+/* A layer that is not trainable keeps its statistics and uses them, as in Keras. */
+static helio_tensor *batch_call(helio_layer *layer, helio_tensor *const *inputs, int count, bool training) {
+  const helio_batch_normalization_options *o = layer->options;
+  helio_tensor *mean, *variance = NULL;
+  (void)count;
+  if (training && !layer->not_trainable) {
+    mean = helio_nn_moments(inputs[0], &variance);
+    if (!mean || move(layer, "moving_mean", mean, o->momentum)) return NULL;
+    if (move(layer, "moving_variance", variance, o->momentum)) return NULL;
+  } else {
+    mean = hi_layer_weight(layer, "moving_mean");
+    variance = hi_layer_weight(layer, "moving_variance");
+  }
+  return helio_nn_normalize(inputs[0], mean, variance, hi_layer_weight(layer, "gamma"), hi_layer_weight(layer, "beta"),
+                            o->epsilon);
+}
+
+/* ---- LayerNormalization ---- */
+
+static helio_status layer_check(helio_layer *layer) {
+  helio_layer_normalization_options *o = layer->options;
+  helio_status status = check_epsilon(&o->epsilon);
+  return status ? status : hi_check_regularizers(o->beta_regularizer, o->gamma_regularizer);
+}
+
+static helio_status layer_build(helio_layer *layer, const helio_shape *inputs, int count) {
+  const helio_layer_normalization_options *o = layer->options;
+  (void)count;
+  helio_shape shape = HELIO_SHAPE(hi_channels(inputs));
+  if (shape.extent[0] < 0) return helio_error_pending();
+  return add_scale_and_center(layer, &shape, o->no_scale ? NULL : &o->gamma_initializer, &o->gamma_regularizer,
+                              o->no_center ? NULL : &o->beta_initializer, &o->beta_regularizer);
+}
+
+static helio_tensor *layer_call(helio_layer *layer, helio_tensor *const *inputs, int count, bool training) {
+  const helio_layer_normalization_options *o = layer->options;
+  (void)count, (void)training;
+  return helio_nn_layer_norm(inputs[0], hi_layer_weight(layer, "gamma"), hi_layer_weight(layer, "beta"), o->epsilon);
+}
+
+/* ---- kinds ---- */
+
+static const hi_field batch_fields[] = {
+    {"axis", HI_FIELD_FIXED, 0, "-1|[-1]"},
+    {"momentum", HI_FIELD_REAL, offsetof(helio_batch_normalization_options, momentum), NULL},
+    {"epsilon", HI_FIELD_REAL, offsetof(helio_batch_normalization_options, epsilon), NULL},
+    {"center", HI_FIELD_NOT_FLAG, offsetof(helio_batch_normalization_options, no_center), NULL},
+    {"scale", HI_FIELD_NOT_FLAG, offsetof(helio_batch_normalization_options, no_scale), NULL},
+    {"beta_initializer", HI_FIELD_INITIALIZER, offsetof(helio_batch_normalization_options, beta_initializer), "Zeros"},
+    {"gamma_initializer", HI_FIELD_INITIALIZER, offsetof(helio_batch_normalization_options, gamma_initializer), "Ones"},
+    {"moving_mean_initializer", HI_FIELD_INITIALIZER,
+     offsetof(helio_batch_normalization_options, moving_mean_initializer), "Zeros"},
+    {"moving_variance_initializer", HI_FIELD_INITIALIZER,
+     offsetof(helio_batch_normalization_options, moving_variance_initializer), "Ones"},
+    {"beta_regularizer", HI_FIELD_REGULARIZER, offsetof(helio_batch_normalization_options, beta_regularizer), NULL},
+    {"gamma_regularizer", HI_FIELD_REGULARIZER, offsetof(helio_batch_normalization_options, gamma_regularizer), NULL},
+    {"beta_constraint", HI_FIELD_FIXED, 0, "null"},
+    {"gamma_constraint", HI_FIELD_FIXED, 0, "null"},
+    {"synchronized", HI_FIELD_FIXED, 0, "false"},
+    {"renorm", HI_FIELD_FIXED, 0, "false"},
+    {"renorm_clipping", HI_FIELD_FIXED, 0, "null"},
+    {"renorm_momentum", HI_FIELD_FIXED, 0, "0.99"},
+    {0},
+};
+
+const hi_layer_kind hi_batch_normalization_kind = {
+    .class_name = "BatchNormalization",
+    .base_name = "batch_normalization",
+    .options_size = sizeof(helio_batch_normalization_options),
+    .common = offsetof(helio_batch_normalization_options, name),
+    .least_inputs = 1,
+    .most_inputs = 1,
+    .check = batch_check,
+    .shape = same_shape,
+    .build = batch_build,
+    .call = batch_call,
+    .fields = batch_fields,
+};
+
+static const hi_field layer_fields[] = {
+    {"axis", HI_FIELD_FIXED, 0, "-1|[-1]"},
+    {"epsilon", HI_FIELD_REAL, offsetof(helio_layer_normalization_options, epsilon), NULL},
+    {"center", HI_FIELD_NOT_FLAG, offsetof(helio_layer_normalization_options, no_center), NULL},
+    {"scale", HI_FIELD_NOT_FLAG, offsetof(helio_layer_normalization_options, no_scale), NULL},
+    {"rms_scaling", HI_FIELD_FIXED, 0, "false"},
+    {"beta_initializer", HI_FIELD_INITIALIZER, offsetof(helio_layer_normalization_options, beta_initializer), "Zeros"},
+    {"gamma_initializer", HI_FIELD_INITIALIZER, offsetof(helio_layer_normalization_options, gamma_initializer), "Ones"},
+    {"beta_regularizer", HI_FIELD_REGULARIZER, offsetof(helio_layer_normalization_options, beta_regularizer), NULL},
+    {"gamma_regularizer", HI_FIELD_REGULARIZER, offsetof(helio_layer_normalization_options, gamma_regularizer), NULL},
+    {"beta_constraint", HI_FIELD_FIXED, 0, "null"},
+    {"gamma_constraint", HI_FIELD_FIXED, 0, "null"},
+    {0},
+};
+
+const hi_layer_kind hi_layer_normalization_kind = {
+    .class_name = "LayerNormalization",
+    .base_name = "layer_normalization",
+    .options_size = sizeof(helio_layer_normalization_options),
+    .common = offsetof(helio_layer_normalization_options, name),
+    .least_inputs = 1,
+    .most_inputs = 1,
+    .check = layer_check,
+    .shape = same_shape,
+    .build = layer_build,
+    .call = layer_call,
+    .fields = layer_fields,
+};

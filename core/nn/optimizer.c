@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nn/optimizer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/placement.h"
+#include "ops/tape.h"
+#include "runtime/error.h"
+#include "tensor/tensor.h"
+
+/* ---- life ---- */
+
+static void forget(hi_tracked *tracked) {
+  for (int i = 0; tracked->variables && i < tracked->count; i++) hi_drop(tracked->variables[i]);
+  for (int i = 0; tracked->list && i < tracked->list_count; i++) hi_drop(tracked->list[i]);
+  free(tracked->variables);
+  free(tracked->list);
+}
+
+static void end(void *object) {
+  helio_optimizer *optimizer = object;
+  forget(&optimizer->tracked);
+  hi_drop(optimizer->schedule);
+  free(optimizer->name);
+  free(optimizer);
+}
+
+helio_optimizer *hi_optimizer_new(const hi_optimizer_kind *kind, const helio_optimizer_options *options) {
+  helio_optimizer *optimizer = hi_object_new(sizeof *optimizer, end, "an optimizer");
+  if (!optimizer) return NULL;
+  optimizer->kind = kind;
+  optimizer->options = *options;
+  optimizer->slot_count = kind->slots(options, optimizer->slots);
+  optimizer->numbers = (hi_optimizer_numbers){.learning_rate = options->learning_rate, .momentum_product = 1};
+  optimizer->schedule = options->schedule;
+  if (optimizer->schedule) hi_hold(optimizer->schedule);
+  optimizer->name = strdup(options->name ? options->name : kind->name);
+  optimizer->options.name = optimizer->name;
+  if (optimizer->name) return optimizer;
+  hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of an optimizer");
+  return NULL;
+}
+
+/* ---- variables and slots ---- */
+
+int hi_optimizer_find(const helio_optimizer *optimizer, const helio_variable *variable, int guess) {
+  const hi_tracked *tracked = &optimizer->tracked;
+  if (guess < tracked->count && tracked->variables[guess] == variable) return guess;
+  for (int i = 0; i < tracked->count; i++) {
+    if (tracked->variables[i] == variable) return i;
+  }
+  hi_fail(HELIO_INVALID_ARGUMENT,
+          "Unknown variable: %s. This optimizer can only be called for the variables it was originally built with. "
+          "When working with a new set of variables, you should recreate a new optimizer instance.",
+          helio_variable_name(variable));
+  return -1;
+}
+
+/* Where a slot stands in the list of a number of variables: behind the accumulators, in Keras' order. */
+static int place_of(const helio_optimizer *optimizer, int variables, int variable, int slot) {
+  int first = optimizer->options.accumulate_steps ? variables : 0;
+  return first + (optimizer->kind->by_variable ? variable * optimizer->slot_count + slot : slot * variables + variable);
+}
+
+helio_variable *hi_optimizer_slot(const helio_optimizer *optimizer, int variable, int slot) {
+  return optimizer->tracked.list[place_of(optimizer, optimizer->tracked.count, variable, slot)];
+}
+
+helio_variable *hi_optimizer_accumulator(const helio_optimizer *optimizer, int variable) {
+  return optimizer->options.accumulate_steps ? optimizer->tracked.list[variable] : NULL;
+}
+
+/* "adam/conv2d_kernel_momentum", to be freed. */
+static char *slot_name(const helio_optimizer *optimizer, const helio_variable *variable, const char *slot) {
+  char *name;
+  if (asprintf(&name, "%s/%s_%s", optimizer->name, variable->name, slot) < 0) return NULL;
+  for (char *c = name + strlen(optimizer->name) + 1; *c; c++) {
+    if (*c == '/') *c = '_';
+  }
+  return name;
+}
+
+/* Makes a variable like the one given, on its device. */
+static helio_status make_slot(const helio_optimizer *optimizer, const helio_variable *like, const hi_slot *slot,
+                              helio_variable **result) {
+  const helio_tensor *model = like->tensor;
+  char *name = slot_name(optimizer, like, slot->name);
+  if (!name) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of a slot of %s", like->name);
+  helio_scope device = hi_placement_enter(model->device);
+  helio_tensor *value = helio_fill(model->shape, slot->start, .type = model->type);
+  helio_device_leave(&device);
+  *result = hi_variable_new(name, value, false);
+  free(name);
+  if (!*result) return helio_error_pending();
+  hi_hold(*result);
+  return HELIO_OK;
+}
+
+static helio_status make_slots(const helio_optimizer *optimizer, hi_tracked *to) {
+  static const hi_slot accumulator = {.name = "gradient_accumulator"};
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < to->count && !status; i++) {
+    const helio_variable *like = to->variables[i];
+    if (optimizer->options.accumulate_steps) status = make_slot(optimizer, like, &accumulator, &to->list[i]);
+    for (int j = 0; j < optimizer->slot_count && !status; j++) {
+      status = make_slot(optimizer, like, &optimizer->slots[j], &to->list[place_of(optimizer, to->count, i, j)]);
+    }
+  }
+  return status;
+}
+
+static helio_status hold_variables(const helio_variables *variables, hi_tracked *to, int per_variable) {
+  to->variables = calloc((size_t)variables->count + 1, sizeof *to->variables);
+  to->list = calloc((size_t)variables->count * (size_t)per_variable + 1, sizeof *to->list);
+  if (!to->variables || !to->list) {
+    return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a list of %d variables", variables->count);
+  }
+  to->list_count = variables->count * per_variable;
+  for (int i = 0; i < variables->count; i++) {
+    hi_hold(variables->at[i]);
+    to->variables[to->count++] = variables->at[i];
+  }
+  return HELIO_OK;
+}
+
+helio_status hi_optimizer_track(helio_optimizer *optimizer, const helio_variables *variables) {
+  hi_tracked tracked = {0};
+  if (optimizer->tracked.variables) return HELIO_OK;
+  helio_scope pool = helio_pool_enter();
+  hi_tape_pause();
+  helio_status status =
+      hold_variables(variables, &tracked, optimizer->slot_count + (optimizer->options.accumulate_steps > 0));
+  if (!status) status = make_slots(optimizer, &tracked);
+  hi_tape_resume();
+  helio_pool_leave(&pool);
+  if (status) {
+    forget(&tracked);
+    return status;
+  }
+  optimizer->tracked = tracked;
+  optimizer->listed = (helio_variables){tracked.list_count, tracked.list};
+  return HELIO_OK;
+}
+
+/* ---- checks ---- */
+
+static helio_status check_variable(const helio_optimizer *optimizer, const helio_variable *variable) {
+  if (!hi_variable_usable(variable)) return helio_error_pending();
+  helio_type type = variable->tensor->type;
+  if (type == HELIO_FLOAT32 || type == HELIO_FLOAT64) return HELIO_OK;
+  return hi_fail(HELIO_NOT_SUPPORTED, "%s: %s is %s; only float32 and float64 variables can be updated",
+                 optimizer->name, variable->name, helio_type_name(type));
+}
+
+static helio_status check_distinct(const helio_variables *variables) {
+  for (int i = 0; i < variables->count; i++) {
+    for (int j = 0; j < i; j++) {
+      if (variables->at[i] != variables->at[j]) continue;
+      return hi_fail(HELIO_INVALID_ARGUMENT, "%s stands twice in the list of variables", variables->at[i]->name);
+    }
+  }
+  return HELIO_OK;
+}
+
+helio_status hi_optimizer_check(const helio_optimizer *optimizer, const helio_variables *variables) {
+  if (!optimizer) return hi_fail(HELIO_INVALID_ARGUMENT, "the optimizer is NULL");
+  if (!variables || variables->count < 0 || (variables->count > 0 && !variables->at)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "the list of variables is not valid");
+  }
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < variables->count && !status; i++) {
+    status = check_variable(optimizer, variables->at[i]);
+    if (!status && optimizer->tracked.variables && hi_optimizer_find(optimizer, variables->at[i], i) < 0) {
+      status = helio_error_pending();
+    }
+  }
+  return status || optimizer->tracked.variables ? status : check_distinct(variables);
+}
+
+/* ---- what the user sees ---- */
+
+helio_status helio_optimizer_build(helio_optimizer *optimizer, const helio_variables *variables) {
+  helio_status status = hi_enter(__func__);
+  if (!status) status = hi_optimizer_check(optimizer, variables);
+  return status ? status : hi_optimizer_track(optimizer, variables);
+}
+
+const helio_variables *helio_optimizer_variables(helio_optimizer *optimizer) {
+  if (hi_enter(__func__)) return NULL;
+  if (optimizer) return &optimizer->listed;
+  hi_fail(HELIO_INVALID_ARGUMENT, "the optimizer is NULL");
+  return NULL;
+}
+
+const char *helio_optimizer_name(const helio_optimizer *optimizer) {
+  return optimizer ? optimizer->name : "";
+}
+
+int64_t hi_optimizer_updates(const helio_optimizer *optimizer) {
+  int every = optimizer->options.accumulate_steps;
+  return optimizer->numbers.calls / (every ? every : 1);
+}
+
+int64_t helio_optimizer_iterations(const helio_optimizer *optimizer) {
+  return optimizer ? hi_optimizer_updates(optimizer) : 0;
+}
+
+double hi_optimizer_rate(const helio_optimizer *optimizer) {
+  const hi_optimizer_numbers *numbers = &optimizer->numbers;
+  return optimizer->schedule ? hi_schedule_rate(optimizer->schedule, numbers->calls) : numbers->learning_rate;
+}
+
+double helio_optimizer_learning_rate(const helio_optimizer *optimizer) {
+  if (hi_enter_unstarted(__func__)) return NAN;
+  if (!optimizer) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the optimizer is NULL");
+    return NAN;
+  }
+  return hi_optimizer_rate(optimizer);
+}
+
+helio_status helio_optimizer_set_learning_rate(helio_optimizer *optimizer, double rate) {
+  helio_status status = hi_enter_unstarted(__func__);
+  if (status) return status;
+  if (!optimizer) return hi_fail(HELIO_INVALID_ARGUMENT, "the optimizer is NULL");
+  if (optimizer->schedule) {
+    return hi_fail(HELIO_WRONG_STATE, "%s was made with a schedule, hence its learning rate is not settable",
+                   optimizer->name);
+  }
+  if (!isfinite(rate) || rate < 0) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "the learning rate is %g; it must be a number from 0 on", rate);
+  }
+  optimizer->numbers.learning_rate = rate;
+  return HELIO_OK;
+}

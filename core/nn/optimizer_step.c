@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One step of an optimizer: gradients are checked, then prepared (averaged, clipped), which writes nothing, then every
+ * variable is updated in place. Nothing is read back from a device. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/optimizer.h"
+#include "ops/dispatch.h"
+#include "ops/placement.h"
+#include "ops/tape.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include "tensor/tensor.h"
+
+/* ---- checking ---- */
+
+/* The names of the variables that have no gradient, as many as fit. */
+static void names_without(const helio_gradients *gradients, const helio_variables *variables, char *text, size_t room) {
+  size_t length = 0;
+  text[0] = 0;
+  for (int i = 0; i < variables->count && length < room; i++) {
+    if (gradients->list[i].values) continue;
+    length += (size_t)snprintf(text + length, room - length, "%s%s", length ? ", " : "", variables->at[i]->name);
+  }
+}
+
+static helio_status check_gradient(const hi_gradient *gradient, const helio_variable *variable) {
+  const helio_tensor *own = variable->tensor, *values = gradient->values;
+  if (!hi_tensor_usable(values, "a gradient")) return helio_error_pending();
+  const helio_shape *shape = gradient->indices ? &gradient->shape : &values->shape;
+  if (values->type == own->type && hi_shape_equal(shape, &own->shape)) return HELIO_OK;
+  char a[HI_SHAPE_TEXT], b[HI_SHAPE_TEXT];
+  return hi_fail(HELIO_INVALID_ARGUMENT, "%s is %s %s: a gradient of %s %s is not its own", variable->name,
+                 helio_type_name(own->type), hi_shape_text(&own->shape, a), helio_type_name(values->type),
+                 hi_shape_text(shape, b));
+}
+
+/* Keras' words, each time for none at all and once for some. */
+static helio_status check_missing(helio_optimizer *optimizer, const helio_gradients *gradients,
+                                  const helio_variables *variables, int missing) {
+  char names[1500];
+  if (missing == 0) return HELIO_OK;
+  names_without(gradients, variables, names, sizeof names);
+  if (missing == variables->count) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "No gradients provided for any variable. There are: %s", names);
+  }
+  if (!optimizer->warned) {
+    hi_log(HELIO_LOG_WARNING, "Gradients do not exist for variables %s when minimizing the loss.", names);
+  }
+  optimizer->warned = true;
+  return HELIO_OK;
+}
+
+static helio_status check(helio_optimizer *optimizer, const helio_gradients *gradients,
+                          const helio_variables *variables) {
+  int missing = 0;
+  helio_status status = hi_optimizer_check(optimizer, variables);
+  if (status) return status;
+  if (!gradients) return hi_fail(HELIO_INVALID_ARGUMENT, "the list of gradients is NULL");
+  if (gradients->count != variables->count) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "there are %d gradients and %d variables", gradients->count,
+                   variables->count);
+  }
+  for (int i = 0; i < variables->count && !status; i++) {
+    if (!gradients->list[i].values) {
+      missing++;
+    } else {
+      status = check_gradient(&gradients->list[i], variables->at[i]);
+    }
+  }
+  return status ? status : check_missing(optimizer, gradients, variables, missing);
+}
+
+/* Gradients by the place of their variable among the optimizer's; no values: none. Preparing replaces them by tensors
+ * of the step's pool. NULL with the error set. */
+static hi_gradient *sorted(const helio_optimizer *optimizer, const helio_gradients *gradients,
+                           const helio_variables *variables) {
+  hi_gradient *result = calloc((size_t)optimizer->tracked.count + 1, sizeof *result);
+  if (!result) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a list of %d gradients", variables->count);
+    return NULL;
+  }
+  for (int i = 0; i < variables->count; i++) {
+    hi_gradient *place = &result[hi_optimizer_find(optimizer, variables->at[i], i)];
+    if (place->values) {
+      hi_fail(HELIO_INVALID_ARGUMENT, "%s stands twice in the list of variables", variables->at[i]->name);
+      free(result);
+      return NULL;
+    }
+    *place = gradients->list[i];
+  }
+  return result;
+}
+
+/* ---- preparing ---- */
+
+/* Does something with the gradient of one variable, on the variable's device. `user` is what all have in common. */
+typedef helio_status gradient_function(const helio_optimizer *optimizer, int variable, hi_gradient *gradient,
+                                       void *user);
+
+static helio_status for_each(const helio_optimizer *optimizer, hi_gradient *gradients, gradient_function *function,
+                             void *user) {
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < optimizer->tracked.count && !status; i++) {
+    if (!gradients[i].values) continue;
+    helio_scope device = hi_placement_enter(optimizer->tracked.variables[i]->tensor->device);
+    status = function(optimizer, i, &gradients[i], user);
+    helio_device_leave(&device);
+  }
+  return status;
+}
+
+static helio_tensor *scalar_like(const helio_tensor *x, double value) {
+  return helio_fill(HELIO_SCALAR, value, .type = helio_tensor_type(x));
+}
+
+/* Replaces the values, unless making them failed. */
+static helio_status replace(hi_gradient *gradient, helio_tensor *values) {
+  if (!values) return helio_error_pending();
+  gradient->values = values;
+  return HELIO_OK;
+}
+
+/* Rows of one index become one row: squares and norms are of their sum. */
+static helio_status combine(hi_gradient *gradient) {
+  helio_tensor *inputs[] = {gradient->values, gradient->indices}, *outputs[HI_MAX_OUTPUTS];
+  hi_call call = {.row = hi_row_of(HELIO_OP_COMBINE_ROWS), .inputs = inputs, .input_count = 2};
+  helio_status status = hi_dispatch(&call, outputs);
+  if (status) return status;
+  gradient->values = outputs[0];
+  gradient->indices = outputs[1];
+  return HELIO_OK;
+}
+
+/* One gradient of all that have come since the last step. */
+static helio_status gather(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *unused) {
+  (void)unused;
+  const helio_variable *waiting = hi_optimizer_accumulator(optimizer, variable);
+  if (!waiting) return gradient->indices ? combine(gradient) : HELIO_OK;
+  helio_tensor *sum = helio_add(hi_gradient_dense(gradient), waiting->tensor);
+  gradient->indices = NULL;
+  return replace(gradient, helio_div(sum, scalar_like(sum, optimizer->options.accumulate_steps)));
+}
+
+static helio_tensor *sum_of_squares(const hi_gradient *gradient) {
+  return helio_sum(helio_square(gradient->values));
+}
+
+/* What brings a norm down to the limit: 1 if it is lower. */
+static helio_tensor *factor_for(helio_tensor *norm, double limit) {
+  helio_tensor *most = scalar_like(norm, limit);
+  return helio_div(most, helio_maximum(norm, most));
+}
+
+static helio_status clip_value(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *unused) {
+  (void)variable, (void)unused;
+  double limit = optimizer->options.clip_value;
+  return replace(gradient, helio_clip(gradient->values, -limit, limit));
+}
+
+static helio_status clip_norm(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *unused) {
+  (void)variable, (void)unused;
+  helio_tensor *factor = factor_for(helio_sqrt(sum_of_squares(gradient)), optimizer->options.clip_norm);
+  return replace(gradient, helio_mul(gradient->values, factor));
+}
+
+static helio_tensor *as_type(helio_tensor *x, helio_type type) {
+  return helio_tensor_type(x) == type ? x : helio_cast(x, type);
+}
+
+/* The sum over all variables, in the type of the widest. */
+static helio_status add_squares(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *user) {
+  (void)optimizer, (void)variable;
+  helio_tensor **sum = user, *squares = sum_of_squares(gradient);
+  if (*sum) {
+    helio_type type = (*sum)->type == HELIO_FLOAT64 ? HELIO_FLOAT64 : helio_tensor_type(squares);
+    squares = helio_add(as_type(*sum, type), as_type(squares, type));
+  }
+  *sum = squares;
+  return squares ? HELIO_OK : helio_error_pending();
+}
+
+static helio_status multiply(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *user) {
+  (void)optimizer, (void)variable;
+  helio_tensor *factor = *(helio_tensor **)user;
+  return replace(gradient, helio_mul(gradient->values, as_type(factor, gradient->values->type)));
+}
+
+static helio_status clip_global_norm(const helio_optimizer *optimizer, hi_gradient *gradients) {
+  helio_tensor *squares = NULL;
+  helio_status status = for_each(optimizer, gradients, add_squares, &squares);
+  if (status) return status;
+  helio_scope device = hi_placement_enter(squares->device);
+  helio_tensor *norm = helio_sqrt(squares);
+  helio_tensor *factor = factor_for(norm, optimizer->options.global_clip_norm);
+  factor = helio_add(factor, helio_sub(norm, norm)); /* as in Keras: NaN for all if the norm is not finite */
+  helio_device_leave(&device);
+  return factor ? for_each(optimizer, gradients, multiply, &factor) : helio_error_pending();
+}
+
+static helio_status prepare(const helio_optimizer *optimizer, hi_gradient *gradients) {
+  const helio_optimizer_options *o = &optimizer->options;
+  helio_status status = for_each(optimizer, gradients, gather, NULL);
+  if (status) return status;
+  if (o->clip_norm > 0) return for_each(optimizer, gradients, clip_norm, NULL);
+  if (o->clip_value > 0) return for_each(optimizer, gradients, clip_value, NULL);
+  return o->global_clip_norm > 0 ? clip_global_norm(optimizer, gradients) : HELIO_OK;
+}
+
+/* ---- updating ---- */
+
+/* Runs an update's row. Weights and slots stand in their places of `inputs`. */
+static helio_status run_update(helio_operation operation, helio_tensor **inputs, const hi_gradient *gradient,
+                               const helio_scalar *scalars, bool nesterov) {
+  helio_tensor *outputs[HI_MAX_OUTPUTS];
+  const hi_row *row = hi_row_of(operation);
+  hi_call call = {.row = row, .inputs = inputs, .input_count = (int)strlen(row->inputs)};
+  inputs[call.input_count - 2] = gradient->values;
+  inputs[call.input_count - 1] = gradient->indices;
+  memcpy(call.scalars, scalars, sizeof call.scalars);
+  if (row->attributes_size) call.attributes.sgd = (helio_sgd_attributes){sizeof(helio_sgd_attributes), nesterov, 0};
+  return hi_dispatch(&call, outputs);
+}
+
+static helio_status update(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *user) {
+  const hi_step *step = user;
+  helio_tensor *inputs[HI_MAX_FIXED_INPUTS] = {optimizer->tracked.variables[variable]->tensor};
+  for (int i = 0; i < optimizer->slot_count; i++) {
+    inputs[optimizer->slots[i].place] = hi_optimizer_slot(optimizer, variable, i)->tensor;
+  }
+  return run_update(optimizer->kind->update, inputs, gradient, step->scalars, optimizer->options.nesterov);
+}
+
+static helio_status clear_accumulators(const helio_optimizer *optimizer) {
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < optimizer->tracked.count && !status; i++) {
+    helio_variable *waiting = hi_optimizer_accumulator(optimizer, i);
+    if (!waiting) break;
+    helio_scope device = hi_placement_enter(waiting->tensor->device);
+    status = helio_assign(waiting, helio_fill(waiting->tensor->shape, 0, .type = waiting->tensor->type));
+    helio_device_leave(&device);
+  }
+  return status;
+}
+
+static helio_status update_all(helio_optimizer *optimizer, hi_gradient *gradients) {
+  double rate = hi_optimizer_rate(optimizer);
+  hi_step step = {.rate = rate,
+                  .decay = rate * optimizer->options.weight_decay,
+                  .number = hi_optimizer_updates(optimizer) + 1,
+                  .momentum_product = optimizer->numbers.momentum_product};
+  optimizer->kind->scalars(&optimizer->options, &step);
+  helio_status status = for_each(optimizer, gradients, update, &step);
+  if (!status) status = clear_accumulators(optimizer);
+  if (!status) optimizer->numbers.momentum_product = step.momentum_product;
+  return status;
+}
+
+/* ---- the step ---- */
+
+/* A step of gradient descent by −1 adds, and knows rows. */
+static helio_status wait_for_more(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *unused) {
+  (void)unused;
+  static const helio_scalar add[HI_MAX_SCALARS] = {{.real = -1}};
+  helio_tensor *inputs[HI_MAX_FIXED_INPUTS] = {hi_optimizer_accumulator(optimizer, variable)->tensor};
+  helio_status status = gradient->indices ? combine(gradient) : HELIO_OK;
+  return status ? status : run_update(HELIO_OP_SGD_UPDATE, inputs, gradient, add, false);
+}
+
+/* Gradients of replicas are to be summed between preparing and updating: Keras clips what each has by itself. */
+static helio_status take_step(helio_optimizer *optimizer, hi_gradient *gradients) {
+  int every = optimizer->options.accumulate_steps;
+  if (every && (optimizer->numbers.calls + 1) % every) return for_each(optimizer, gradients, wait_for_more, NULL);
+  helio_status status = prepare(optimizer, gradients);
+  return status ? status : update_all(optimizer, gradients);
+}
+
+helio_status helio_apply_gradients(helio_optimizer *optimizer, const helio_gradients *gradients,
+                                   const helio_variables *variables) {
+  helio_status status = hi_enter(__func__);
+  if (!status) status = check(optimizer, gradients, variables);
+  if (status || variables->count == 0) return status; /* of no variables there is no step, as in Keras */
+  status = hi_optimizer_track(optimizer, variables);
+  hi_gradient *list = status ? NULL : sorted(optimizer, gradients, variables);
+  if (!list) return helio_error_pending();
+  helio_scope pool = helio_pool_enter();
+  hi_tape_pause();
+  status = take_step(optimizer, list);
+  hi_tape_resume();
+  helio_pool_leave(&pool);
+  free(list);
+  if (!status) optimizer->numbers.calls++;
+  return status;
+}
