@@ -148,7 +148,7 @@ static helio_status depthwise_shape(const helio_layer *layer, const helio_shape 
   helio_status status = hi_expect_rank(inputs, 4, axes_text(2));
   if (status) return status;
   *result = inputs[0];
-  if (result->extent[3] != HI_ANY) result->extent[3] *= o->depth_multiplier;
+  result->extent[3] = hi_extent_times(result->extent[3], o->depth_multiplier);
   return hi_window_places(&window, result);
 }
 
@@ -161,8 +161,8 @@ static helio_status depthwise_build(helio_layer *layer, const helio_shape *input
   helio_status status = hi_layer_add_weight(layer, "kernel", &kernel, &o->depthwise_initializer, HELIO_GLOROT_UNIFORM,
                                             &o->depthwise_regularizer, true);
   if (status || o->no_bias) return status;
-  return hi_layer_add_weight(layer, "bias", &HELIO_SHAPE(channels * o->depth_multiplier), &o->bias_initializer,
-                             HELIO_ZEROS, &o->bias_regularizer, true);
+  return hi_layer_add_weight(layer, "bias", &HELIO_SHAPE(hi_extent_times(channels, o->depth_multiplier)),
+                             &o->bias_initializer, HELIO_ZEROS, &o->bias_regularizer, true);
 }
 
 static helio_tensor *depthwise_call(helio_layer *layer, helio_tensor *const *inputs, int count, bool training) {

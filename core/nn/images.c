@@ -43,8 +43,8 @@ static helio_status padding_shape(const helio_layer *layer, const helio_shape *i
   *result = inputs[0];
   helio_status status = expect_images(inputs);
   for (int i = 0; i < 2 && !status; i++) {
-    int64_t *extent = &result->extent[1 + i];
-    if (*extent != HI_ANY) *extent += (int64_t)o->padding[2 * i] + o->padding[2 * i + 1];
+    int64_t more = (int64_t)o->padding[2 * i] + o->padding[2 * i + 1];
+    result->extent[1 + i] = hi_extent_plus(result->extent[1 + i], more);
   }
   return status;
 }
@@ -70,16 +70,13 @@ static helio_status sampling_check(helio_layer *layer) {
 static helio_status sampling_shape(const helio_layer *layer, const helio_shape *inputs, int count,
                                    helio_shape *result) {
   const helio_up_sampling2d_options *o = layer->options;
-  const int factors[2] = {o->factor, o->width_factor};
   (void)count;
-  *result = inputs[0];
   helio_status status = expect_images(inputs);
-  for (int i = 0; i < 2 && !status; i++) {
-    int64_t *extent = &result->extent[1 + i];
-    if (*extent == HI_ANY || !__builtin_mul_overflow(*extent, factors[i], extent)) continue;
-    status = hi_fail(HELIO_INVALID_ARGUMENT, "an image of %d times the size is too large", factors[i]);
-  }
-  return status;
+  if (status) return status;
+  *result = inputs[0];
+  result->extent[1] = hi_extent_times(result->extent[1], o->factor);
+  result->extent[2] = hi_extent_times(result->extent[2], o->width_factor);
+  return HELIO_OK;
 }
 
 /* Zeros with an axis behind each of rows and columns, over which x is repeated; the gradient sums over them. */

@@ -52,6 +52,18 @@ const char *hi_known_text(const helio_shape *shape, char text[HI_SHAPE_TEXT]) {
   return text;
 }
 
+int64_t hi_extent_plus(int64_t extent, int64_t more) {
+  int64_t sum;
+  if (extent == HI_ANY || more == HI_ANY) return HI_ANY;
+  return __builtin_add_overflow(extent, more, &sum) ? INT64_MAX : sum;
+}
+
+int64_t hi_extent_times(int64_t extent, int64_t factor) {
+  int64_t product;
+  if (extent == HI_ANY) return HI_ANY;
+  return __builtin_mul_overflow(extent, factor, &product) ? INT64_MAX : product;
+}
+
 int64_t hi_sample_elements(const helio_shape *shape) {
   int64_t elements;
   helio_shape sample = *shape;

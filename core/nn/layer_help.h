@@ -23,6 +23,10 @@ helio_status hi_check_regularizers(helio_regularizer first, helio_regularizer se
 /* "(None, 5)", as Keras prints it. */
 const char *hi_known_text(const helio_shape *shape, char text[HI_SHAPE_TEXT]);
 
+/* HI_ANY stays as it is; what does not fit is INT64_MAX, which no tensor can have. */
+int64_t hi_extent_plus(int64_t extent, int64_t more);
+int64_t hi_extent_times(int64_t extent, int64_t factor);
+
 /* Elements of one sample; HI_ANY if an extent is not known. */
 int64_t hi_sample_elements(const helio_shape *shape);
 

@@ -125,7 +125,7 @@ static helio_status concatenate_shape(const helio_layer *layer, const helio_shap
     for (int axis = 0; axis < rank; axis++) {
       int64_t a = result->extent[axis], b = inputs[i].extent[axis];
       bool known = a != HI_ANY && b != HI_ANY;
-      if (axis == along) result->extent[axis] = known ? a + b : HI_ANY;
+      if (axis == along) result->extent[axis] = hi_extent_plus(a, b);
       if (axis != along && known && a != b) return fail_pair("concatenated", &inputs[0], &inputs[i]);
     }
   }

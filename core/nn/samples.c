@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nn/samples.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "device/status.h"

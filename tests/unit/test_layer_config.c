@@ -125,6 +125,16 @@ static void test_other_ways(void **state) {
   }
 }
 
+/* Zero is stored with a sign so that it is not taken for a default; a variable starts without it. */
+static void test_constant_zero(void **state) {
+  (void)state;
+  helio_layer *layer = helio_layer_from_config("Dense", "{\"units\": 1, \"bias_initializer\": {\"class_name\": "
+                                                        "\"Constant\", \"config\": {\"value\": 0.0}}}");
+  assert_made(layer);
+  assert_made(helio_call(layer, helio_fill(HELIO_SHAPE(1, 1), 1)));
+  assert_false(signbit(helio_item(hi_layer_weight(layer, "bias"))));
+}
+
 /* What is not fixed by options is the layer's: its name, its type, whether it is trained. */
 static void test_after_use(void **state) {
   (void)state;
@@ -187,7 +197,8 @@ static const wrong wrong_values[] = {
     {"Dense", "\"lora_rank\": 4", HELIO_NOT_SUPPORTED, "'lora_rank'"},
     {"Dense", "\"dtype\": \"mixed_float16\"", HELIO_NOT_SUPPORTED, "'dtype'"},
     {"Dense", "\"dtype\": \"int32\"", HELIO_NOT_SUPPORTED, "'dtype'"},
-    {"Dense", "\"dtype\": {\"class_name\": \"QuantizedDTypePolicy\", \"config\": {}}", HELIO_NOT_SUPPORTED, "'dtype'"},
+    {"Dense", "\"dtype\": {\"class_name\": \"QuantizedDTypePolicy\", \"config\": {\"name\": \"float32\"}}",
+     HELIO_NOT_SUPPORTED, "'dtype'"},
     {"Dense", "\"dtype\": {\"class_name\": \"DTypePolicy\"}", HELIO_NOT_SUPPORTED, "'dtype'"},
     {"Dense", "\"dtype\": 7", HELIO_NOT_SUPPORTED, "'dtype'"},
     {"Dense", "\"activation\": \"rellu\"", HELIO_INVALID_ARGUMENT, "'activation': there is no activation 'rellu'; did"},
@@ -300,10 +311,11 @@ static void test_damaged_configs(void **state) {
 int main(void) {
   remember_environment();
   const struct CMUnitTest tests[] = {
-      TEST(test_keras_configs), TEST(test_every_kind_has_a_config),
-      TEST(test_other_ways),    TEST(test_after_use),
-      TEST(test_wrong_text),    TEST(test_wrong_values),
-      TEST(test_depth),         TEST(test_damaged_configs),
+      TEST(test_keras_configs),   TEST(test_every_kind_has_a_config),
+      TEST(test_other_ways),      TEST(test_after_use),
+      TEST(test_constant_zero),   TEST(test_wrong_text),
+      TEST(test_wrong_values),    TEST(test_depth),
+      TEST(test_damaged_configs),
   };
   return cmocka_run_group_tests_name("layer config", tests, NULL, NULL);
 }

@@ -300,6 +300,8 @@ static void test_zero(void **state) {
   (void)state;
   assert_float_equal(value_of(helio_relu_layer(), 7, false), 7, 0);
   assert_float_equal(value_of(helio_relu_layer(.max_value = HELIO_ZERO), 7, false), 0, 0);
+  assert_float_equal(value_of(helio_relu_layer(6), 7, false), 6, 0);
+  assert_float_equal(value_of(helio_relu_layer(6, .threshold = 3), 2, false), 0, 0);
   assert_float_equal(value_of(helio_rescaling(HELIO_ZERO, .offset = 3), 7, false), 3, 0);
   helio_layer *usual = helio_batch_normalization(), *at_once = helio_batch_normalization(.momentum = HELIO_ZERO);
   value_of(usual, 5, true);
@@ -311,8 +313,9 @@ static void test_zero(void **state) {
 
 static void test_variables(void **state) {
   (void)state;
-  helio_layer *layer = helio_dense(2, .name = "top", .no_bias = true, .kernel_initializer = {HELIO_CONSTANT, 3},
-                                   .type = HELIO_FLOAT64, .not_trainable = true);
+  helio_layer *layer =
+      helio_dense(2, .name = "top", .no_bias = true, .kernel_initializer = {HELIO_CONSTANT, .value = 3},
+                  .type = HELIO_FLOAT64, .not_trainable = true);
   helio_tensor *y = helio_call(layer, ones(HELIO_SHAPE(1, 4)));
   assert_made(y);
   assert_int_equal(helio_tensor_type(y), HELIO_FLOAT64); /* the input became the layer's type */
@@ -581,19 +584,47 @@ static void test_unknown_extents_at_build(void **state) {
   }
 }
 
-static void test_index_out_of_range(void **state) {
+/* Sizes that no memory has are an error and no overflow. */
+static void test_huge_shapes(void **state) {
   (void)state;
-  const int32_t indices[] = {0, 7};
+  helio_shape huge = HELIO_SHAPE(2, INT64_MAX / 2, INT64_MAX / 2, INT64_MAX / 2), twice[] = {huge, huge, huge}, result;
+  helio_layer *layers[] = {helio_depthwise_conv2d(3, .depth_multiplier = 7),
+                           helio_zero_padding2d(INT32_MAX),
+                           helio_up_sampling2d(1000),
+                           helio_flatten(),
+                           helio_reshape_layer(HELIO_SHAPE(3, -1)),
+                           helio_max_pool2d(INT32_MAX),
+                           helio_conv2d(3, INT32_MAX, .dilation = {INT32_MAX})};
+  for (size_t i = 0; i < COUNT_OF(layers); i++) {
+    assert_made(layers[i]);
+    hi_layer_shape(layers[i], &huge, 1, &result);
+    if (hi_layer_build(layers[i], &huge, 1)) helio_error_take(NULL);
+  }
+  assert_ok(hi_layer_shape(helio_concatenate(), twice, 3, &result));
+  assert_int_equal(result.extent[3], INT64_MAX);
+  assert_int_not_equal(hi_layer_build(helio_dense(INT64_MAX), &huge, 1), HELIO_OK);
+  helio_error_take(NULL);
+}
+
+static void refuse_indices(const void *indices, helio_type type, const char *index) {
   float values[4];
   helio_layer *layer = helio_embedding(5, 2, .name = "words");
-  helio_tensor *y = helio_call(layer, helio_constant(indices, HELIO_SHAPE(2), .type = HELIO_INT32));
+  helio_tensor *y = helio_call(layer, helio_constant(indices, HELIO_SHAPE(2), .type = type));
   assert_made(y);
   assert_int_equal(helio_tensor_read(y, values, sizeof values), HELIO_BAD_DATA);
   helio_error error;
   helio_error_take(&error);
-  if (!strstr(error.message, "words (Embedding)") || !strstr(error.message, "7") || !strstr(error.message, "5")) {
-    fail_msg("\"%s\" does not say layer, index and size", error.message);
+  if (!strstr(error.message, "words (Embedding)") || !strstr(error.message, index) || !strstr(error.message, "5")) {
+    fail_msg("\"%s\" does not say layer, index %s and size", error.message, index);
   }
+}
+
+static void test_index_out_of_range(void **state) {
+  (void)state;
+  refuse_indices((int32_t[]){0, 7}, HELIO_INT32, "7");
+  refuse_indices((int32_t[]){-2, 1}, HELIO_INT32, "-2");
+  refuse_indices((int64_t[]){4294967296, 1}, HELIO_INT64, "4294967296"); /* not 0 */
+  refuse_indices((uint8_t[]){4, 9}, HELIO_UINT8, "9");
 }
 
 int main(void) {
@@ -615,6 +646,7 @@ int main(void) {
       TEST(test_wrong_shapes),
       TEST(test_other_channels_than_built_for),
       TEST(test_unknown_extents_at_build),
+      TEST(test_huge_shapes),
       TEST(test_index_out_of_range),
   };
   return cmocka_run_group_tests_name("layers", tests, NULL, NULL);

@@ -428,6 +428,23 @@ static void test_no_samples(void **state) {
   }
 }
 
+/* A direction of what has none: no NaN, also in the gradient, and what is shorter than 1e-7 counts less. */
+static void test_short_vectors(void **state) {
+  (void)state;
+  helio_loss *loss = helio_cosine_similarity(.reduction = HELIO_LOSS_NONE);
+  helio_tensor *x = FLOATS(HELIO_SHAPE(3, 2), 0, 0, 5e-8f, 0, 2e-7f, 0), *value = NULL;
+  helio_tape *tape = helio_tape_new();
+  HELIO_TAPE(tape) {
+    assert_ok(helio_tape_watch(tape, x));
+    value = helio_compute_loss(loss, FLOATS(HELIO_SHAPE(3, 2), 1, 0, 1, 0, 1, 0), x);
+  }
+  float gradient[6];
+  helio_gradients *gradients = helio_gradient(tape, value, .tensors = &x, .tensor_count = 1);
+  assert_ok(helio_tensor_read(helio_gradients_at(gradients, 0), gradient, sizeof gradient));
+  for (int i = 0; i < 6; i++) assert_true(isfinite(gradient[i]));
+  expect_numbers(value, 3, (float[]){0, -0.5f, -1});
+}
+
 /* ---- the user's own ---- */
 
 static helio_tensor *own_loss(void *user, helio_tensor *labels, helio_tensor *predictions) {
@@ -582,6 +599,7 @@ int main(void) {
       TEST(test_half_logits),
       TEST(test_not_numbers),
       TEST(test_no_samples),
+      TEST(test_short_vectors),
       TEST(test_own),
       TEST(test_names),
       TEST(test_options),

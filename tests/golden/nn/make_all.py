@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 # The last one reads what the others wrote.
-SCRIPTS = ("layers", "losses", "metrics", "optimizers", "training", "summaries", "torch")
+SCRIPTS = ("layers", "losses", "metrics", "optimizers", "training", "summaries", "summary_subclass", "configs", "torch")
 
 
 def main():
