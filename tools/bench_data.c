@@ -61,7 +61,7 @@ helio_tensor *bench_tensor(char letter, helio_shape shape) {
   if (kind == 'z') {
     memset(data, 0, (size_t)count * sizeof(float));
   } else if (type == HELIO_FLOAT32) {
-    make_reals(data, count, strchr("npr", kind) ? 0.5f : -1.0f, state);
+    make_reals(data, count, strchr("nprs", kind) ? 0.5f : -1.0f, state);
   } else if (type == HELIO_INT32) {
     make_indices(data, count, kind, state);
   } else {
@@ -88,7 +88,8 @@ helio_shape bench_matrix_shape(const bench_row *row, int size, char letter) {
     return HELIO_SHAPE(BENCH_COLUMNS);
   case 'h': /* half of the columns */
     return HELIO_SHAPE(size, BENCH_COLUMNS / 2);
-  case 'q': /* a quarter of the rows, and their numbers */
+  case 'q': /* a quarter of the rows, their squares, and their numbers */
+  case 's':
     return HELIO_SHAPE((size + 3) / 4, BENCH_COLUMNS);
   case 'j':
     return HELIO_SHAPE((size + 3) / 4);

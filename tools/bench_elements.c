@@ -17,6 +17,7 @@ static helio_tensor *fill_alike(helio_tensor *x) {
 #define TOP(number)          BENCH_ATTRIBUTES(helio_top_k_attributes, .k = number)
 
 enum { ROWS = 1, COLUMNS = 2, ALL = ROWS | COLUMNS }; /* axes that are reduced */
+enum { SQUARES = 4 };                                 /* a result of combine_rows */
 
 static const bench_row rows[] = {
     /* making and moving */
@@ -30,7 +31,8 @@ static const bench_row rows[] = {
     {"pad", "border of 1 around ", "a", .flops = 0, BEGIN(1, 1), BENCH_SCALARS(BENCH_REAL(0)), .result = 'u'},
     {"gather", "rows of ", "ai", .flops = 0, .two = helio_gather},
     {"scatter_add", "rows of ", "ai", .flops = 1, .result = 'n'},
-    {"combine_rows", "pairs of rows of ", "ad", .flops = 0.5},
+    {"combine_rows", "pairs of rows of ", "ad", .flops = 0.5, .no_outputs = SQUARES},
+    {"combine_rows", "squares too, pairs of rows of ", "ad", .flops = 2},
     {"where", "", "abc", .flops = 1},
     {"one_hot", "", "l", .flops = 0, .result = 'r', .type = HELIO_FLOAT32},
 

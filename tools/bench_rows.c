@@ -29,7 +29,8 @@ static void prepare(const bench_family *family, const bench_row *row, int size, 
                                         .attributes = one->attributes.size ? &one->attributes : row->attributes,
                                         .scalars = row->scalars,
                                         .scalar_count = row->scalar_count,
-                                        .type = row->type};
+                                        .type = row->type,
+                                        .no_outputs = row->no_outputs};
   if (row->result) one->call.shape = family->shape(row, size, row->result);
 }
 

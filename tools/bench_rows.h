@@ -48,8 +48,9 @@ typedef struct bench_row {
   const void *attributes;
   helio_scalar scalars[BENCH_MAX_SCALARS];
   int scalar_count;
-  char result;     /* the letter of the shape to ask for, where the inputs do not tell it */
-  helio_type type; /* to ask for, likewise */
+  char result;         /* the letter of the shape to ask for, where the inputs do not tell it */
+  helio_type type;     /* to ask for, likewise */
+  uint32_t no_outputs; /* bit i: result i is not wanted */
 
   double untouched; /* part of the first input, and of each that is written, that need be neither read nor written */
   bool long_only;   /* not measured with --quick */
@@ -108,7 +109,7 @@ void bench_matrix_describe(const bench_row *row, int size, bench_case *one);
  *   j          int32, every fourth row's number, ascending
  *   l          int32, a column's number
  *   w          uint8, a place in a window of 2 × 2
- *   n p r      float32 from 0.5 to 1.5
+ *   n p r s    float32 from 0.5 to 1.5
  *   z          float32, zeros
  *   others     float32 from −1 to 1 */
 helio_tensor *bench_tensor(char letter, helio_shape shape);

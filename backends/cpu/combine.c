@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* combine_rows: rows of equal index summed. The caller's thread sorts the indices by their digits, which keeps equal
- * ones in their order; the team then forms the sums. */
+/* combine_rows: rows of equal index summed, and their squares where they are wanted. The caller's thread sorts the
+ * indices by their digits, which keeps equal ones in their order; the team then forms the sums. */
 #include "rows.h"
 
 #include <string.h>
@@ -18,13 +18,14 @@ typedef struct combine_plan {
   helio_type type, compute, index_type;
   size_t element;
   size_t rows, row; /* how many, and elements of each */
+  bool squares;     /* are wanted */
 } combine_plan;
 
 typedef struct combine_work {
   const combine_plan *plan;
   cpu_indices indices;
   const unsigned char *x;
-  unsigned char *y;
+  unsigned char *y, *squares; /* squares: NULL where they are not wanted */
   const entry *sorted;
   const size_t *begins; /* where in `sorted` the rows of each result begin; one more at the end */
   size_t results;
@@ -32,13 +33,15 @@ typedef struct combine_work {
 
 static helio_status combine_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const helio_host *host = device->host;
-  const cpu_signature signature = {"TI", "TI", CPU_FLOAT_TYPES};
+  const cpu_signature signature = {"TI", "TIt", CPU_FLOAT_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
   const helio_argument *x = cpu_input(call, 0), *indices = cpu_input(call, 1);
   const helio_argument *y = cpu_output(call), *combined = cpu_output_at(call, 1);
+  const helio_argument *squares = cpu_output_at(call, 2);
   if (x->rank < 1 || indices->rank != 1 || indices->extent[0] != x->extent[0] || !cpu_same_shape(x, y) ||
-      !cpu_same_shape(indices, combined) || indices->type != combined->type)
+      !cpu_same_shape(indices, combined) || indices->type != combined->type ||
+      (squares != NULL && !cpu_same_shape(x, squares)))
     return host->fail(host, HELIO_INVALID_ARGUMENT, "COMBINE_ROWS: rows and indices do not go together");
   combine_plan *plan = (combine_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
@@ -48,8 +51,9 @@ static helio_status combine_plan_make(helio_backend_device *device, const helio_
   plan->element = cpu_type_size(x->type);
   plan->rows = (size_t)x->extent[0];
   plan->row = cpu_row_elements(x);
+  plan->squares = squares != NULL;
   plan->base.empty = plan->rows == 0;
-  plan->base.parts = cpu_parts_for_bytes(device, plan->rows * plan->row * plan->element * 2);
+  plan->base.parts = cpu_parts_for_bytes(device, plan->rows * plan->row * plan->element * (plan->squares ? 3 : 2));
   answer->plan = &plan->base;
   answer->workspace = plan->rows == 0 ? 0 : 2 * plan->rows * sizeof(entry) + (plan->rows + 1) * sizeof(size_t);
   return HELIO_OK;
@@ -114,25 +118,34 @@ static void prepare(combine_work *work, unsigned char *workspace, unsigned char 
   work->results = results;
 }
 
+/* Adds the squares of a row's chunk, which is of the type that is computed in; those of the first row begin the sum. */
+static void add_squares(const combine_plan *plan, unsigned char *sum, const unsigned char *x, bool first,
+                        size_t count) {
+  const cpu_vector_table *vector = plan->base.device->vector;
+  _Alignas(64) unsigned char squares[CHUNK * 8];
+  vector->arithmetic(CPU_MUL, CPU_FORM_BOTH, plan->compute, first ? sum : squares, x, x, count);
+  if (!first) vector->arithmetic(CPU_ADD, CPU_FORM_BOTH, plan->compute, sum, sum, squares, count);
+}
+
 /* One chunk of one result: its rows, added in their order. */
 static void combine_chunk(const combine_work *work, size_t result, size_t column, size_t count) {
   const combine_plan *plan = work->plan;
   const cpu_vector_table *vector = plan->base.device->vector;
-  _Alignas(64) unsigned char sum[CHUNK * 8];
+  size_t at = (result * plan->row + column) * plan->element;
+  _Alignas(64) unsigned char sum[CHUNK * 8], squares[CHUNK * 8];
   _Alignas(64) unsigned char next[CHUNK * 4];
   for (size_t i = work->begins[result]; i < work->begins[result + 1]; i++) {
     const unsigned char *x = work->x + (work->sorted[i].row * plan->row + column) * plan->element;
-    if (i == work->begins[result]) {
-      vector->cast(plan->compute, plan->type, sum, x, count);
-      continue;
+    bool first = i == work->begins[result];
+    if (first || plan->compute != plan->type) {
+      vector->cast(plan->compute, plan->type, first ? sum : next, x, count);
+      x = first ? sum : next;
     }
-    if (plan->compute != plan->type) {
-      vector->cast(plan->compute, plan->type, next, x, count);
-      x = next;
-    }
-    vector->arithmetic(CPU_ADD, CPU_FORM_BOTH, plan->compute, sum, sum, x, count);
+    if (!first) vector->arithmetic(CPU_ADD, CPU_FORM_BOTH, plan->compute, sum, sum, x, count);
+    if (work->squares != NULL) add_squares(plan, squares, x, first, count);
   }
-  vector->cast(plan->type, plan->compute, work->y + (result * plan->row + column) * plan->element, sum, count);
+  vector->cast(plan->type, plan->compute, work->y + at, sum, count);
+  if (work->squares != NULL) vector->cast(plan->type, plan->compute, work->squares + at, squares, count);
 }
 
 static void combine_part(void *argument, unsigned part, unsigned parts) {
@@ -148,8 +161,10 @@ static void combine_part(void *argument, unsigned part, unsigned parts) {
   }
   cpu_float_end(CPU_FLOAT_FLUSH, saved);
   cpu_range rest = cpu_part_range((plan->rows - work->results) * plan->row, 64, part, parts);
-  size_t first = work->results * plan->row + rest.begin;
-  if (rest.end > rest.begin) memset(work->y + first * plan->element, 0, (rest.end - rest.begin) * plan->element);
+  size_t first = (work->results * plan->row + rest.begin) * plan->element;
+  size_t bytes = (rest.end - rest.begin) * plan->element;
+  if (bytes > 0) memset(work->y + first, 0, bytes);
+  if (bytes > 0 && work->squares != NULL) memset(work->squares + first, 0, bytes);
 }
 
 static helio_status combine_run(helio_plan *base, const helio_run *run) {
@@ -160,6 +175,7 @@ static helio_status combine_run(helio_plan *base, const helio_run *run) {
   unsigned char *workspace = cpu_run_workspace(run);
   if (workspace == NULL) return host->fail(host, HELIO_INVALID_ARGUMENT, "COMBINE_ROWS: the workspace is missing");
   combine_work work = {.plan = plan, .x = cpu_run_address(run, 0), .y = cpu_run_address(run, 2)};
+  if (plan->squares) work.squares = cpu_run_address(run, 4);
   work.indices = (cpu_indices){cpu_run_address(run, 1), plan->index_type, plan->rows};
   prepare(&work, workspace, cpu_run_address(run, 3));
   if (plan->row > 0) cpu_plan_execute(base, combine_part, &work);

@@ -18,16 +18,16 @@ typedef struct update_plan {
   size_t element, count;
   uint32_t states;                  /* weights and slots that are there */
   uint32_t state[CPU_UPDATE_SLOTS]; /* their places, as the rule wants them */
-  uint32_t gradient;                /* its place; the indices follow */
-  bool by_rows;
-  size_t rows, row, indices; /* of the weights, elements of each, and how many are named */
-  unsigned named_parts;      /* where only the rows that are named are touched */
+  uint32_t gradient;                /* its place; the indices follow, then the squares */
+  bool by_rows, squares;            /* has it indices, has it squares */
+  size_t rows, row, indices;        /* of the weights, elements of each, and how many are named */
+  unsigned named_parts;             /* where only the rows that are named are touched */
 } update_plan;
 
 typedef struct update_work {
   const update_plan *plan;
   void *state[CPU_UPDATE_SLOTS];
-  const unsigned char *gradient;
+  const unsigned char *gradient, *squares; /* squares: NULL where they are the gradient's own */
   cpu_indices indices;
   size_t *slots; /* of each row of the weights: 1 + which row of the gradient it has, 0 for none */
   double constants[CPU_UPDATE_CONSTANTS];
@@ -41,12 +41,12 @@ typedef struct update_kind {
 
 static const update_kind kinds[] = {
     {"VvTi", {CPU_UPDATE_RATE, CPU_UPDATE_DECAY, CPU_UPDATE_MOMENTUM}},
-    {"VVVTi", {CPU_UPDATE_RATE, CPU_UPDATE_DECAY, CPU_UPDATE_ON_FIRST, CPU_UPDATE_ON_SECOND, CPU_UPDATE_EPSILON}},
-    {"VVVTi",
+    {"VVVTit", {CPU_UPDATE_RATE, CPU_UPDATE_DECAY, CPU_UPDATE_ON_FIRST, CPU_UPDATE_ON_SECOND, CPU_UPDATE_EPSILON}},
+    {"VVVTit",
      {CPU_UPDATE_RATE, CPU_UPDATE_DECAY, CPU_UPDATE_ON_FIRST, CPU_UPDATE_ON_SECOND, CPU_UPDATE_EPSILON, CPU_UPDATE_ON_M,
       CPU_UPDATE_ON_GRADIENT, CPU_UPDATE_ON_V}},
-    {"VVvvTi", {CPU_UPDATE_RATE, CPU_UPDATE_DECAY, CPU_UPDATE_RHO, CPU_UPDATE_MOMENTUM, CPU_UPDATE_EPSILON}},
-    {"VVTi", {CPU_UPDATE_RATE, CPU_UPDATE_DECAY, CPU_UPDATE_EPSILON}},
+    {"VVvvTit", {CPU_UPDATE_RATE, CPU_UPDATE_DECAY, CPU_UPDATE_RHO, CPU_UPDATE_MOMENTUM, CPU_UPDATE_EPSILON}},
+    {"VVTit", {CPU_UPDATE_RATE, CPU_UPDATE_DECAY, CPU_UPDATE_EPSILON}},
 };
 
 static const size_t kind_scalars[] = {3, 5, 8, 5, 3};
@@ -68,9 +68,20 @@ static cpu_update_rule rule_of(const helio_call *call, bool nesterov) {
   }
 }
 
-/* Weights and slots have one shape. So has the gradient or, with indices, it is rows of the weights. */
+static uint32_t gradient_place(const helio_call *call) {
+  return (uint32_t)strcspn(kinds[call->operation - HELIO_OP_SGD_UPDATE].inputs, "T");
+}
+
+/* NULL where they are absent or the rule has none. */
+static const helio_argument *squares_of(const helio_call *call) {
+  uint32_t place = gradient_place(call) + 2;
+  return place < call->input_count ? cpu_input(call, place) : NULL;
+}
+
+/* Weights and slots have one shape. So has the gradient or, with indices, it is rows of the weights, and so are the
+ * squares. */
 static bool shapes_fit(const helio_call *call) {
-  uint32_t gradient = call->input_count - 2;
+  uint32_t gradient = gradient_place(call);
   const helio_argument *weights = cpu_input(call, 0), *indices = cpu_input(call, gradient + 1);
   helio_argument expected = *weights;
   for (uint32_t i = 1; i < gradient; i++) {
@@ -80,20 +91,24 @@ static bool shapes_fit(const helio_call *call) {
     if (weights->rank < 1 || indices->rank != 1) return false;
     expected.extent[0] = indices->extent[0];
   }
+  const helio_argument *squares = squares_of(call);
+  if (squares != NULL && (indices == NULL || !cpu_same_shape(squares, &expected))) return false;
   return cpu_same_shape(cpu_input(call, gradient), &expected);
 }
 
 static void fill_plan(update_plan *plan, const helio_call *call) {
-  const helio_argument *weights = cpu_input(call, 0), *indices = cpu_input(call, call->input_count - 1);
+  uint32_t gradient = gradient_place(call);
+  const helio_argument *weights = cpu_input(call, 0), *indices = cpu_input(call, gradient + 1);
   plan->operation = (helio_operation)call->operation;
   plan->type = (helio_type)weights->type;
   plan->element = cpu_type_size(weights->type);
   plan->count = cpu_element_count(weights);
-  plan->gradient = call->input_count - 2;
-  for (uint32_t i = 0; i < plan->gradient; i++) {
+  plan->gradient = gradient;
+  for (uint32_t i = 0; i < gradient; i++) {
     if (cpu_input(call, i) != NULL) plan->state[plan->states++] = i;
   }
-  size_t touched = (2 * plan->states + 1) * plan->element;
+  plan->squares = squares_of(call) != NULL;
+  size_t touched = (2 * plan->states + (plan->squares ? 2 : 1)) * plan->element;
   plan->base.empty = plan->count == 0;
   plan->base.parts = cpu_parts_for_bytes(plan->base.device, plan->count * touched);
   plan->by_rows = indices != NULL;
@@ -126,12 +141,14 @@ static helio_status update_plan_make(helio_backend_device *device, const helio_c
   return HELIO_OK;
 }
 
-/* `count` elements of weights and slots from `at` on. */
+/* `count` elements of weights and slots from `at` on. The squares lie as the gradient does. */
 static void update_span(const update_work *work, size_t at, const unsigned char *gradient, size_t count) {
   const update_plan *plan = work->plan;
   void *state[CPU_UPDATE_SLOTS];
   for (uint32_t i = 0; i < plan->states; i++) state[i] = (unsigned char *)work->state[i] + at * plan->element;
-  plan->base.device->vector->update(plan->rule, plan->type, state, gradient, work->constants, count);
+  bool squared = gradient != NULL && work->squares != NULL;
+  const unsigned char *squares = squared ? work->squares + (gradient - work->gradient) : NULL;
+  plan->base.device->vector->update(plan->rule, plan->type, state, gradient, squares, work->constants, count);
 }
 
 static void dense_part(void *argument, unsigned part, unsigned parts) {
@@ -219,6 +236,7 @@ static helio_status update_run(helio_plan *base, const helio_run *run) {
     return HELIO_OK;
   }
   bool map = !zero_changes_nothing(&work);
+  if (plan->squares) work.squares = cpu_run_address(run, plan->gradient + 2);
   work.indices = (cpu_indices){cpu_run_address(run, plan->gradient + 1), plan->index_type, plan->indices};
   work.slots = (size_t *)(void *)cpu_run_workspace(run);
   if (work.slots == NULL) return host->fail(host, HELIO_INVALID_ARGUMENT, "the workspace is missing");

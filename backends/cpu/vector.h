@@ -247,9 +247,9 @@ typedef struct cpu_vector_table {
   void (*layer_gradient)(helio_type type, void *dx, const void *dy, const void *x, const void *gamma,
                          const double constants[4], size_t count);
 
-  /* An optimizer's step on weights and slots, float32 and float64; gradient NULL: zeros. constants are as numbered
-   * above, and become the type once. */
-  void (*update)(cpu_update_rule rule, helio_type type, void *const *state, const void *gradient,
+  /* An optimizer's step on weights and slots, float32 and float64; gradient NULL: zeros. squares are what stands for
+   * the gradient's, NULL: its own. constants are as numbered above, and become the type once. */
+  void (*update)(cpu_update_rule rule, helio_type type, void *const *state, const void *gradient, const void *squares,
                  const double *constants, size_t count);
 } cpu_vector_table;
 

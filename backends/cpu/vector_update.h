@@ -36,32 +36,36 @@ static inline vector_f64 root_f64(vector_f64 x) {
   X(f32, float, vector_f32)                                                                                            \
   X(f64, double, vector_f64)
 
-/* One vector of weights v[0] and slots v[1…]; g is the gradient, c are the constants, as cpu_update says. */
+/* One vector of weights v[0] and slots v[1…]; g is the gradient, g2 its square or what was given in the place of that,
+ * c are the constants, as cpu_update says. */
 #define UPDATE_RULES(name, element, vector)                                                                            \
-  static inline void sgd_##name(vector *v, vector g, const element *c) {                                               \
+  static inline void sgd_##name(vector *v, vector g, vector g2, const element *c) {                                    \
+    (void)g2;                                                                                                          \
     v[0] -= c[CPU_UPDATE_RATE] * g;                                                                                    \
   }                                                                                                                    \
-  static inline void momentum_##name(vector *v, vector g, const element *c) {                                          \
+  static inline void momentum_##name(vector *v, vector g, vector g2, const element *c) {                               \
+    (void)g2;                                                                                                          \
     v[1] = c[CPU_UPDATE_MOMENTUM] * v[1] - c[CPU_UPDATE_RATE] * g;                                                     \
     v[0] += v[1];                                                                                                      \
   }                                                                                                                    \
-  static inline void nesterov_##name(vector *v, vector g, const element *c) {                                          \
+  static inline void nesterov_##name(vector *v, vector g, vector g2, const element *c) {                               \
+    (void)g2;                                                                                                          \
     v[1] = c[CPU_UPDATE_MOMENTUM] * v[1] - c[CPU_UPDATE_RATE] * g;                                                     \
     v[0] += c[CPU_UPDATE_MOMENTUM] * v[1] - c[CPU_UPDATE_RATE] * g;                                                    \
   }                                                                                                                    \
-  static inline void adam_##name(vector *v, vector g, const element *c) {                                              \
+  static inline void adam_##name(vector *v, vector g, vector g2, const element *c) {                                   \
     v[1] += (g - v[1]) * c[CPU_UPDATE_ON_FIRST];                                                                       \
-    v[2] += (g * g - v[2]) * c[CPU_UPDATE_ON_SECOND];                                                                  \
+    v[2] += (g2 - v[2]) * c[CPU_UPDATE_ON_SECOND];                                                                     \
     v[0] -= c[CPU_UPDATE_RATE] * v[1] / (root_##name(v[2]) + c[CPU_UPDATE_EPSILON]);                                   \
   }                                                                                                                    \
-  static inline void nadam_##name(vector *v, vector g, const element *c) {                                             \
+  static inline void nadam_##name(vector *v, vector g, vector g2, const element *c) {                                  \
     v[1] += (g - v[1]) * c[CPU_UPDATE_ON_FIRST];                                                                       \
-    v[2] += (g * g - v[2]) * c[CPU_UPDATE_ON_SECOND];                                                                  \
+    v[2] += (g2 - v[2]) * c[CPU_UPDATE_ON_SECOND];                                                                     \
     vector step = c[CPU_UPDATE_ON_M] * v[1] + c[CPU_UPDATE_ON_GRADIENT] * g;                                           \
     v[0] -= c[CPU_UPDATE_RATE] * step / (root_##name(c[CPU_UPDATE_ON_V] * v[2]) + c[CPU_UPDATE_EPSILON]);              \
   }                                                                                                                    \
-  static inline vector rmsprop_step_##name(vector *square, vector *mean, vector g, const element *c) {                 \
-    *square = c[CPU_UPDATE_RHO] * *square + c[CPU_UPDATE_ON_SECOND] * (g * g);                                         \
+  static inline vector rmsprop_step_##name(vector *square, vector *mean, vector g, vector g2, const element *c) {      \
+    *square = c[CPU_UPDATE_RHO] * *square + c[CPU_UPDATE_ON_SECOND] * g2;                                              \
     vector spread = *square;                                                                                           \
     if (mean != NULL) {                                                                                                \
       *mean = c[CPU_UPDATE_RHO] * *mean + c[CPU_UPDATE_ON_SECOND] * g;                                                 \
@@ -69,22 +73,22 @@ static inline vector_f64 root_f64(vector_f64 x) {
     }                                                                                                                  \
     return c[CPU_UPDATE_RATE] * g / root_##name(spread + c[CPU_UPDATE_EPSILON]);                                       \
   }                                                                                                                    \
-  static inline void rmsprop_##name(vector *v, vector g, const element *c) {                                           \
-    v[0] -= rmsprop_step_##name(&v[1], NULL, g, c);                                                                    \
+  static inline void rmsprop_##name(vector *v, vector g, vector g2, const element *c) {                                \
+    v[0] -= rmsprop_step_##name(&v[1], NULL, g, g2, c);                                                                \
   }                                                                                                                    \
-  static inline void rmsprop_mean_##name(vector *v, vector g, const element *c) {                                      \
-    v[0] -= rmsprop_step_##name(&v[1], &v[2], g, c);                                                                   \
+  static inline void rmsprop_mean_##name(vector *v, vector g, vector g2, const element *c) {                           \
+    v[0] -= rmsprop_step_##name(&v[1], &v[2], g, g2, c);                                                               \
   }                                                                                                                    \
-  static inline void rmsprop_momentum_##name(vector *v, vector g, const element *c) {                                  \
-    v[2] = c[CPU_UPDATE_MOMENTUM] * v[2] + rmsprop_step_##name(&v[1], NULL, g, c);                                     \
+  static inline void rmsprop_momentum_##name(vector *v, vector g, vector g2, const element *c) {                       \
+    v[2] = c[CPU_UPDATE_MOMENTUM] * v[2] + rmsprop_step_##name(&v[1], NULL, g, g2, c);                                 \
     v[0] -= v[2];                                                                                                      \
   }                                                                                                                    \
-  static inline void rmsprop_both_##name(vector *v, vector g, const element *c) {                                      \
-    v[2] = c[CPU_UPDATE_MOMENTUM] * v[2] + rmsprop_step_##name(&v[1], &v[3], g, c);                                    \
+  static inline void rmsprop_both_##name(vector *v, vector g, vector g2, const element *c) {                           \
+    v[2] = c[CPU_UPDATE_MOMENTUM] * v[2] + rmsprop_step_##name(&v[1], &v[3], g, g2, c);                                \
     v[0] -= v[2];                                                                                                      \
   }                                                                                                                    \
-  static inline void adagrad_##name(vector *v, vector g, const element *c) {                                           \
-    v[1] += g * g;                                                                                                     \
+  static inline void adagrad_##name(vector *v, vector g, vector g2, const element *c) {                                \
+    v[1] += g2;                                                                                                        \
     v[0] -= c[CPU_UPDATE_RATE] * g / root_##name(v[1] + c[CPU_UPDATE_EPSILON]);                                        \
   }
 UPDATE_LIST(UPDATE_RULES)
@@ -93,12 +97,12 @@ UPDATE_LIST(UPDATE_RULES)
 /* A span by one rule, which is inlined. `slots` counts the weights too. The last elements go through a vector that is
  * filled up with ones, whose results nobody reads. */
 #define UPDATE_SPAN(name, element, vector)                                                                             \
-  static inline __attribute__((always_inline)) void span_##name(void (*rule)(vector *, vector, const element *),       \
-                                                                int slots, void *const *state, const void *gradient,   \
-                                                                const double *constants, size_t count) {               \
+  static inline __attribute__((always_inline)) void span_##name(                                                       \
+      void (*rule)(vector *, vector, vector, const element *), int slots, void *const *state, const void *gradient,    \
+      const void *squares, const double *constants, size_t count) {                                                    \
     const size_t width = sizeof(vector) / sizeof(element);                                                             \
     element c[CPU_UPDATE_CONSTANTS];                                                                                   \
-    vector v[CPU_UPDATE_SLOTS], g = {0};                                                                               \
+    vector v[CPU_UPDATE_SLOTS], g = {0}, g2;                                                                           \
     for (size_t i = 0; i < CPU_UPDATE_CONSTANTS; i++) c[i] = (element)constants[i];                                    \
     const bool decays = c[CPU_UPDATE_DECAY] != 0;                                                                      \
     size_t at = 0;                                                                                                     \
@@ -106,8 +110,10 @@ UPDATE_LIST(UPDATE_RULES)
       UNROLLED                                                                                                         \
       for (int s = 0; s < slots; s++) v[s] = *(const vector *)((const element *)state[s] + at);                        \
       if (gradient != NULL) g = *(const vector *)((const element *)gradient + at);                                     \
+      g2 = g * g;                                                                                                      \
+      if (squares != NULL) g2 = *(const vector *)((const element *)squares + at);                                      \
       if (decays) v[0] -= v[0] * c[CPU_UPDATE_DECAY];                                                                  \
-      rule(v, g, c);                                                                                                   \
+      rule(v, g, g2, c);                                                                                               \
       UNROLLED                                                                                                         \
       for (int s = 0; s < slots; s++) *(vector *)((element *)state[s] + at) = v[s];                                    \
     }                                                                                                                  \
@@ -120,8 +126,10 @@ UPDATE_LIST(UPDATE_RULES)
     }                                                                                                                  \
     g = (vector){0};                                                                                                   \
     if (gradient != NULL) memcpy(&g, (const element *)gradient + at, bytes);                                           \
+    g2 = g * g;                                                                                                        \
+    if (squares != NULL) memcpy(&g2, (const element *)squares + at, bytes);                                            \
     if (decays) v[0] -= v[0] * c[CPU_UPDATE_DECAY];                                                                    \
-    rule(v, g, c);                                                                                                     \
+    rule(v, g, g2, c);                                                                                                 \
     UNROLLED                                                                                                           \
     for (int s = 0; s < slots; s++) memcpy((element *)state[s] + at, &v[s], bytes);                                    \
   }
@@ -129,50 +137,50 @@ UPDATE_LIST(UPDATE_SPAN)
 #undef UPDATE_SPAN
 
 #define UPDATE_FUNCTION(name, element, vector)                                                                         \
-  static void update_##name(cpu_update_rule rule, void *const *state, const void *gradient, const double *constants,   \
-                            size_t count) {                                                                            \
+  static void update_##name(cpu_update_rule rule, void *const *state, const void *gradient, const void *squares,       \
+                            const double *constants, size_t count) {                                                   \
     switch (rule) {                                                                                                    \
     case CPU_UPDATE_SGD:                                                                                               \
-      span_##name(sgd_##name, 1, state, gradient, constants, count);                                                   \
+      span_##name(sgd_##name, 1, state, gradient, squares, constants, count);                                          \
       break;                                                                                                           \
     case CPU_UPDATE_SGD_MOMENTUM:                                                                                      \
-      span_##name(momentum_##name, 2, state, gradient, constants, count);                                              \
+      span_##name(momentum_##name, 2, state, gradient, squares, constants, count);                                     \
       break;                                                                                                           \
     case CPU_UPDATE_SGD_NESTEROV:                                                                                      \
-      span_##name(nesterov_##name, 2, state, gradient, constants, count);                                              \
+      span_##name(nesterov_##name, 2, state, gradient, squares, constants, count);                                     \
       break;                                                                                                           \
     case CPU_UPDATE_ADAM:                                                                                              \
-      span_##name(adam_##name, 3, state, gradient, constants, count);                                                  \
+      span_##name(adam_##name, 3, state, gradient, squares, constants, count);                                         \
       break;                                                                                                           \
     case CPU_UPDATE_NADAM:                                                                                             \
-      span_##name(nadam_##name, 3, state, gradient, constants, count);                                                 \
+      span_##name(nadam_##name, 3, state, gradient, squares, constants, count);                                        \
       break;                                                                                                           \
     case CPU_UPDATE_RMSPROP:                                                                                           \
-      span_##name(rmsprop_##name, 2, state, gradient, constants, count);                                               \
+      span_##name(rmsprop_##name, 2, state, gradient, squares, constants, count);                                      \
       break;                                                                                                           \
     case CPU_UPDATE_RMSPROP_MEAN:                                                                                      \
-      span_##name(rmsprop_mean_##name, 3, state, gradient, constants, count);                                          \
+      span_##name(rmsprop_mean_##name, 3, state, gradient, squares, constants, count);                                 \
       break;                                                                                                           \
     case CPU_UPDATE_RMSPROP_MOMENTUM:                                                                                  \
-      span_##name(rmsprop_momentum_##name, 3, state, gradient, constants, count);                                      \
+      span_##name(rmsprop_momentum_##name, 3, state, gradient, squares, constants, count);                             \
       break;                                                                                                           \
     case CPU_UPDATE_RMSPROP_BOTH:                                                                                      \
-      span_##name(rmsprop_both_##name, 4, state, gradient, constants, count);                                          \
+      span_##name(rmsprop_both_##name, 4, state, gradient, squares, constants, count);                                 \
       break;                                                                                                           \
     case CPU_UPDATE_ADAGRAD:                                                                                           \
-      span_##name(adagrad_##name, 2, state, gradient, constants, count);                                               \
+      span_##name(adagrad_##name, 2, state, gradient, squares, constants, count);                                      \
       break;                                                                                                           \
     }                                                                                                                  \
   }
 UPDATE_LIST(UPDATE_FUNCTION)
 #undef UPDATE_FUNCTION
 
-static void update(cpu_update_rule rule, helio_type type, void *const *state, const void *gradient,
+static void update(cpu_update_rule rule, helio_type type, void *const *state, const void *gradient, const void *squares,
                    const double *constants, size_t count) {
   if (type == HELIO_FLOAT32) {
-    update_f32(rule, state, gradient, constants, count);
+    update_f32(rule, state, gradient, squares, constants, count);
   } else {
-    update_f64(rule, state, gradient, constants, count);
+    update_f64(rule, state, gradient, squares, constants, count);
   }
 }
 

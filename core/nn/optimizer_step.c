@@ -122,22 +122,11 @@ static helio_status replace(hi_gradient *gradient, helio_tensor *values) {
   return HELIO_OK;
 }
 
-/* Rows of one index become one row: squares and norms are of their sum. */
-static helio_status combine(hi_gradient *gradient) {
-  helio_tensor *inputs[] = {gradient->values, gradient->indices}, *outputs[HI_MAX_OUTPUTS];
-  hi_call call = {.row = hi_row_of(HELIO_OP_COMBINE_ROWS), .inputs = inputs, .input_count = 2};
-  helio_status status = hi_dispatch(&call, outputs);
-  if (status) return status;
-  gradient->values = outputs[0];
-  gradient->indices = outputs[1];
-  return HELIO_OK;
-}
-
 /* One gradient of all that have come since the last step. */
 static helio_status gather(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *unused) {
   (void)unused;
   const helio_variable *waiting = hi_optimizer_accumulator(optimizer, variable);
-  if (!waiting) return gradient->indices ? combine(gradient) : HELIO_OK;
+  if (!waiting) return HELIO_OK;
   helio_tensor *sum = helio_add(hi_gradient_dense(gradient), waiting->tensor);
   gradient->indices = NULL;
   return replace(gradient, helio_div(sum, scalar_like(sum, optimizer->options.accumulate_steps)));
@@ -210,14 +199,31 @@ static helio_status prepare(const helio_optimizer *optimizer, hi_gradient *gradi
 
 /* ---- updating ---- */
 
+/* Fills in the gradient. Of rows, those of one index become one; where the row squares, the squares are of each by
+ * itself, as Keras has it. */
+static helio_status give_gradient(const hi_row *row, const hi_gradient *gradient, helio_tensor **inputs) {
+  int place = hi_update_gradient_place(row);
+  inputs[place] = gradient->values;
+  if (!gradient->indices) return HELIO_OK;
+  bool squares = row->inputs[place + 2];
+  hi_call call = {.row = hi_row_of(HELIO_OP_COMBINE_ROWS),
+                  .inputs = (helio_tensor *[]){gradient->values, gradient->indices},
+                  .input_count = 2,
+                  .no_outputs = squares ? 0 : 4};
+  helio_tensor *combined[HI_MAX_OUTPUTS];
+  helio_status status = hi_dispatch(&call, combined);
+  for (int i = 0; i < (squares ? 3 : 2) && !status; i++) inputs[place + i] = combined[i];
+  return status;
+}
+
 /* Runs an update's row. Weights and slots stand in their places of `inputs`. */
 static helio_status run_update(helio_operation operation, helio_tensor **inputs, const hi_gradient *gradient,
                                const helio_scalar *scalars, bool nesterov) {
   helio_tensor *outputs[HI_MAX_OUTPUTS];
   const hi_row *row = hi_row_of(operation);
   hi_call call = {.row = row, .inputs = inputs, .input_count = (int)strlen(row->inputs)};
-  inputs[call.input_count - 2] = gradient->values;
-  inputs[call.input_count - 1] = gradient->indices;
+  helio_status status = give_gradient(row, gradient, inputs);
+  if (status) return status;
   memcpy(call.scalars, scalars, sizeof call.scalars);
   if (row->attributes_size) call.attributes.sgd = (helio_sgd_attributes){sizeof(helio_sgd_attributes), nesterov, 0};
   return hi_dispatch(&call, outputs);
@@ -264,8 +270,7 @@ static helio_status wait_for_more(const helio_optimizer *optimizer, int variable
   (void)unused;
   static const helio_scalar add[HI_MAX_SCALARS] = {{.real = -1}};
   helio_tensor *inputs[HI_MAX_FIXED_INPUTS] = {hi_optimizer_accumulator(optimizer, variable)->tensor};
-  helio_status status = gradient->indices ? combine(gradient) : HELIO_OK;
-  return status ? status : run_update(HELIO_OP_SGD_UPDATE, inputs, gradient, add, false);
+  return run_update(HELIO_OP_SGD_UPDATE, inputs, gradient, add, false);
 }
 
 /* Gradients of replicas are to be summed between preparing and updating: Keras clips what each has by itself. */

@@ -18,6 +18,15 @@ static helio_status unknown(const char *name) {
                  near ? near : "", near ? "'?" : "");
 }
 
+/* May the results that are not wanted be left out? */
+static helio_status check_no_outputs(const hi_row *row, uint32_t no_outputs) {
+  for (int i = 0; i < 32; i++) {
+    if (!(no_outputs >> i & 1) || (i < hi_row_outputs(row) && hi_row_output_optional(row, i))) continue;
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s has no result %d that may be left out", row->info.name, i);
+  }
+  return HELIO_OK;
+}
+
 helio_status helio_operation_run(const helio_operation_options *given, helio_tensor *outputs[3]) {
   helio_operation_options o;
   if (!hi_options_enter("helio_operation_run", &o, sizeof o, given)) return helio_error_pending();
@@ -29,9 +38,12 @@ helio_status helio_operation_run(const helio_operation_options *given, helio_ten
   if (o.scalar_count != row->scalars || (row->scalars && !o.scalars) || !outputs) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "%s has %d scalars, not %d", row->info.name, row->scalars, o.scalar_count);
   }
+  helio_status status = check_no_outputs(row, o.no_outputs);
+  if (status) return status;
   hi_call call = {.row = row,
                   .inputs = o.inputs,
                   .input_count = o.input_count,
+                  .no_outputs = o.no_outputs,
                   .wanted = o.shape,
                   .wanted_type = o.type ? o.type : HELIO_FLOAT32};
   if (o.attributes) {

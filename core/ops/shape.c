@@ -164,11 +164,13 @@ helio_status hi_shape_one_hot(hi_call *call) {
   return hi_shape_answer(call, 0, call->wanted_type, &result);
 }
 
+/* The squares are as the rows. */
 helio_status hi_shape_combine_rows(hi_call *call) {
   const helio_shape *x = hi_input_shape(call, 0), *indices = hi_input_shape(call, 1);
   if (x->rank < 1 || indices->rank != 1 || indices->extent[0] != x->extent[0]) {
     return hi_shape_wrong_pair(call, x, indices, "do not go together: there is one index for each row");
   }
   helio_status status = hi_shape_same(call);
-  return status ? status : hi_shape_answer(call, 1, call->inputs[1]->type, indices);
+  if (!status) status = hi_shape_answer(call, 1, call->inputs[1]->type, indices);
+  return status ? status : hi_shape_answer(call, 2, call->inputs[0]->type, x);
 }

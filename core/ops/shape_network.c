@@ -228,10 +228,20 @@ helio_status hi_shape_layer_norm_grad(hi_call *call) {
   return status ? status : hi_shape_answer(call, 2, call->inputs[0]->type, &channels);
 }
 
+/* Squares are of rows: a dense gradient's are its own. */
+static helio_status check_squares(const hi_call *call, int gradient) {
+  int indices = gradient + 1, squares = gradient + 2;
+  if (squares >= call->input_count || !call->inputs[squares]) return HELIO_OK;
+  const helio_shape *shape = hi_input_shape(call, squares);
+  if (!call->inputs[indices]) return hi_shape_wrong(call, shape, "is of squares, but the gradient has no indices");
+  if (hi_shape_equal(shape, hi_input_shape(call, gradient))) return HELIO_OK;
+  return hi_shape_wrong_pair(call, hi_input_shape(call, gradient), shape, "of gradient and squares differ");
+}
+
 /* Weights and slots have one shape. So has the gradient or, with indices, it is rows of the weights. */
 helio_status hi_shape_update(hi_call *call) {
   const helio_shape *weights = hi_input_shape(call, 0);
-  int gradient = call->input_count - 2, indices = call->input_count - 1;
+  int gradient = hi_update_gradient_place(call->row), indices = gradient + 1;
   for (int i = 1; i < gradient; i++) {
     if (call->inputs[i] && !hi_shape_equal(hi_input_shape(call, i), weights)) {
       return hi_shape_wrong_pair(call, weights, hi_input_shape(call, i), "of weights and slot differ");
@@ -244,6 +254,6 @@ helio_status hi_shape_update(hi_call *call) {
       return hi_shape_wrong_pair(call, weights, index, "are not rows and indices");
     expected.extent[0] = index->extent[0];
   }
-  if (hi_shape_equal(hi_input_shape(call, gradient), &expected)) return HELIO_OK;
+  if (hi_shape_equal(hi_input_shape(call, gradient), &expected)) return check_squares(call, gradient);
   return hi_shape_wrong_pair(call, weights, hi_input_shape(call, gradient), "of weights and gradient differ");
 }

@@ -275,22 +275,22 @@ static const hi_row rows[] = {
     ROW(HELIO_OP_DROPOUT, HI_ROW_KERNEL, "dropout", "Dropout", "T", "T", FLOATS, 4, 0,
         hi_shape_same, hi_gradient_dropout, NONE, NONE,
         "a part of x set to 0, the rest made larger", "key, step, base, rate"),
-    ROW(HELIO_OP_COMBINE_ROWS, HI_ROW_KERNEL, "combine_rows", "CombineRows", "TI", "TI", FLOATS, 0, 0,
+    ROW(HELIO_OP_COMBINE_ROWS, HI_ROW_KERNEL, "combine_rows", "CombineRows", "TI", "TIt", FLOATS, 0, 0,
         hi_shape_combine_rows, NULL, NONE, NONE,
-        "rows of equal index summed", ""),
+        "rows of equal index summed, and their squares", ""),
     ROW(HELIO_OP_SGD_UPDATE, HI_ROW_KERNEL, "sgd_update", "SgdUpdate", "VvTi", "", WIDE_FLOATS, 3, sizeof(helio_sgd_attributes),
         hi_shape_update, NULL, NONE, NONE,
         "one step of gradient descent", "nesterov, rate, decay, momentum"),
-    ROW(HELIO_OP_ADAM_UPDATE, HI_ROW_KERNEL, "adam_update", "AdamUpdate", "VVVTi", "", WIDE_FLOATS, 5, 0,
+    ROW(HELIO_OP_ADAM_UPDATE, HI_ROW_KERNEL, "adam_update", "AdamUpdate", "VVVTit", "", WIDE_FLOATS, 5, 0,
         hi_shape_update, NULL, NONE, NONE,
         "one step of Adam or AdamW", "rate, decay, beta1, beta2, epsilon"),
-    ROW(HELIO_OP_NADAM_UPDATE, HI_ROW_KERNEL, "nadam_update", "NadamUpdate", "VVVTi", "", WIDE_FLOATS, 8, 0,
+    ROW(HELIO_OP_NADAM_UPDATE, HI_ROW_KERNEL, "nadam_update", "NadamUpdate", "VVVTit", "", WIDE_FLOATS, 8, 0,
         hi_shape_update, NULL, NONE, NONE,
         "one step of Nadam", "rate, decay, beta1, beta2, epsilon, on m, on gradient, on v"),
-    ROW(HELIO_OP_RMSPROP_UPDATE, HI_ROW_KERNEL, "rmsprop_update", "RmspropUpdate", "VVvvTi", "", WIDE_FLOATS, 5, 0,
+    ROW(HELIO_OP_RMSPROP_UPDATE, HI_ROW_KERNEL, "rmsprop_update", "RmspropUpdate", "VVvvTit", "", WIDE_FLOATS, 5, 0,
         hi_shape_update, NULL, NONE, NONE,
         "one step of RMSprop", "rate, decay, rho, momentum, epsilon"),
-    ROW(HELIO_OP_ADAGRAD_UPDATE, HI_ROW_KERNEL, "adagrad_update", "AdagradUpdate", "VVTi", "", WIDE_FLOATS, 3, 0,
+    ROW(HELIO_OP_ADAGRAD_UPDATE, HI_ROW_KERNEL, "adagrad_update", "AdagradUpdate", "VVTit", "", WIDE_FLOATS, 3, 0,
         hi_shape_update, NULL, NONE, NONE,
         "one step of Adagrad", "rate, decay, epsilon"),
 };
@@ -312,6 +312,10 @@ int hi_row_outputs(const hi_row *row) {
 
 bool hi_row_output_optional(const hi_row *row, int output) {
   return islower((unsigned char)row->outputs[output]);
+}
+
+int hi_update_gradient_place(const hi_row *row) {
+  return (int)strcspn(row->inputs, "T");
 }
 
 /* ---- checking a call ---- */
@@ -413,8 +417,10 @@ hi_range hi_call_range(const hi_call *call) {
   case HELIO_OP_NADAM_UPDATE:
   case HELIO_OP_RMSPROP_UPDATE:
   case HELIO_OP_ADAGRAD_UPDATE:
-    /* The last input are the indices of rows, if the gradient is rows. */
-    if (call->inputs[call->input_count - 1]) return rows_range(call, "the table has", &call->inputs[0]->shape);
+    /* The indices stand behind the gradient, if it is rows. */
+    if (call->inputs[hi_update_gradient_place(call->row) + 1]) {
+      return rows_range(call, "the table has", &call->inputs[0]->shape);
+    }
     return (hi_range){0};
   default:
     return (hi_range){0};

@@ -103,6 +103,10 @@ bool hi_activation_by_output(helio_activation activation);
 int hi_row_outputs(const hi_row *row);
 bool hi_row_output_optional(const hi_row *row, int output);
 
+/* Which input of an update is the gradient. The indices stand behind it and then, unless the row has none, the squares;
+ * weights and slots stand before it. */
+int hi_update_gradient_place(const hi_row *row);
+
 /* Checks number, presence and types of inputs, then applies the row's shape rule. */
 helio_status hi_call_check(hi_call *call);
 

@@ -369,11 +369,16 @@ static void reference_combine_rows(const example *e, array *results) {
   int64_t length = row_length(&x->shape);
   results[0] = array_new(x->type, &x->shape);
   results[1] = array_new(indices->type, &indices->shape);
+  results[2] = array_new(x->type, &x->shape);
   for (int64_t i = 0; i < indices->elements; i++) results[1].values[i] = -1;
   for (int64_t i = 0; i < indices->elements; i++) {
     int64_t rank = rank_of(indices, i);
     results[1].values[rank] = indices->values[i];
-    for (int64_t k = 0; k < length; k++) results[0].values[rank * length + k] += x->values[i * length + k];
+    for (int64_t k = 0; k < length; k++) {
+      double value = x->values[i * length + k];
+      results[0].values[rank * length + k] += value;
+      results[2].values[rank * length + k] += value * value;
+    }
   }
 }
 

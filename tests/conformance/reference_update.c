@@ -5,14 +5,16 @@
 
 #include "conformance.h"
 
-/* One element: the weight, the slots in the order of the inputs (NULL: absent), and the gradient. */
-typedef void (*step)(const example *e, double *w, double *const *slots, double g);
+/* One element: the weight, the slots in the order of the inputs (NULL: absent), the gradient, and its square or what
+ * was given for it. */
+typedef void (*step)(const example *e, double *w, double *const *slots, double g, double square);
 
 static double scalar(const example *e, int i) {
   return e->scalars[i].real;
 }
 
-static void step_sgd(const example *e, double *w, double *const *slots, double g) {
+static void step_sgd(const example *e, double *w, double *const *slots, double g, double square) {
+  (void)square;
   double rate = scalar(e, 0), momentum = scalar(e, 2), *v = slots[0];
   if (!v) {
     *w -= rate * g;
@@ -22,31 +24,31 @@ static void step_sgd(const example *e, double *w, double *const *slots, double g
   *w += e->attributes.sgd.nesterov ? momentum * *v - rate * g : *v;
 }
 
-static void step_adam(const example *e, double *w, double *const *slots, double g) {
+static void step_adam(const example *e, double *w, double *const *slots, double g, double square) {
   double *m = slots[0], *v = slots[1];
   *m += (g - *m) * (1 - scalar(e, 2));
-  *v += (g * g - *v) * (1 - scalar(e, 3));
+  *v += (square - *v) * (1 - scalar(e, 3));
   *w -= scalar(e, 0) * *m / (sqrt(*v) + scalar(e, 4));
 }
 
-static void step_nadam(const example *e, double *w, double *const *slots, double g) {
+static void step_nadam(const example *e, double *w, double *const *slots, double g, double square) {
   double *m = slots[0], *v = slots[1];
   *m += (g - *m) * (1 - scalar(e, 2));
-  *v += (g * g - *v) * (1 - scalar(e, 3));
+  *v += (square - *v) * (1 - scalar(e, 3));
   *w -= scalar(e, 0) * (scalar(e, 5) * *m + scalar(e, 6) * g) / (sqrt(scalar(e, 7) * *v) + scalar(e, 4));
 }
 
-static void step_rmsprop(const example *e, double *w, double *const *slots, double g) {
+static void step_rmsprop(const example *e, double *w, double *const *slots, double g, double square) {
   double rate = scalar(e, 0), rho = scalar(e, 2), epsilon = scalar(e, 4), *s = slots[0], *p = slots[1], *a = slots[2];
-  *s = rho * *s + (1 - rho) * g * g;
+  *s = rho * *s + (1 - rho) * square;
   if (a) *a = rho * *a + (1 - rho) * g;
   double u = rate * g / sqrt(*s - (a ? *a * *a : 0) + epsilon);
   if (p) *p = scalar(e, 3) * *p + u;
   *w -= p ? *p : u;
 }
 
-static void step_adagrad(const example *e, double *w, double *const *slots, double g) {
-  *slots[0] += g * g;
+static void step_adagrad(const example *e, double *w, double *const *slots, double g, double square) {
+  *slots[0] += square;
   *w -= scalar(e, 0) * g / sqrt(*slots[0] + scalar(e, 2));
 }
 
@@ -65,25 +67,34 @@ static step step_of(helio_operation operation) {
   }
 }
 
-/* The gradient as if it had been dense. */
-static array dense_gradient(const example *e) {
-  const array *weights = &e->inputs[0], *gradient = &e->inputs[e->input_count - 2];
-  const array *indices = &e->inputs[e->input_count - 1];
-  if (!indices->values) return array_copy(gradient);
+/* Input `place`, the gradient or the squares, as if it had been dense. */
+static array dense_input(const example *e, int place) {
+  int gradient = hi_update_gradient_place(hi_row_of(e->family->operation));
+  const array *weights = &e->inputs[0], *rows = &e->inputs[place], *indices = &e->inputs[gradient + 1];
+  if (!indices->values) return array_copy(rows);
   array dense = array_new(weights->type, &weights->shape);
   int64_t length = 1;
   for (int i = 1; i < weights->shape.rank; i++) length *= weights->shape.extent[i];
   for (int64_t i = 0; i < indices->elements; i++) {
     if (indices->values[i] < 0) continue;
-    memcpy(dense.values + (int64_t)indices->values[i] * length, gradient->values + i * length,
+    memcpy(dense.values + (int64_t)indices->values[i] * length, rows->values + i * length,
            (size_t)length * sizeof *dense.values);
   }
   return dense;
 }
 
+/* Where none are given they are the gradient's own. */
+static array dense_squares(const example *e, const array *gradient) {
+  int place = hi_update_gradient_place(hi_row_of(e->family->operation)) + 2;
+  if (place < e->input_count && e->inputs[place].values) return dense_input(e, place);
+  array squares = array_copy(gradient);
+  for (int64_t i = 0; i < squares.elements; i++) squares.values[i] *= squares.values[i];
+  return squares;
+}
+
 static void reference_update(const example *e, array *results) {
-  int written = e->input_count - 2;
-  array gradient = dense_gradient(e);
+  int written = hi_update_gradient_place(hi_row_of(e->family->operation));
+  array gradient = dense_input(e, written), squares = dense_squares(e, &gradient);
   step each = step_of(e->family->operation);
   for (int i = 0; i < written; i++) {
     if (e->inputs[i].values) results[i] = array_copy(&e->inputs[i]);
@@ -92,9 +103,10 @@ static void reference_update(const example *e, array *results) {
     double *slots[MOST_RESULTS] = {NULL};
     for (int k = 1; k < written; k++) slots[k - 1] = results[k].values ? results[k].values + i : NULL;
     results[0].values[i] -= results[0].values[i] * scalar(e, 1);
-    each(e, &results[0].values[i], slots, gradient.values[i]);
+    each(e, &results[0].values[i], slots, gradient.values[i], squares.values[i]);
   }
   array_free(&gradient);
+  array_free(&squares);
 }
 
 /* ---- examples ---- */
@@ -149,7 +161,17 @@ typedef struct setting {
   bool decay, nesterov;
 } setting;
 
-static void example_update(const family *f, helio_type type, const setting *s) {
+/* Squares of their own: neither those of the gradient nor zero where no row is named. */
+static void add_squares(example *e) {
+  int gradient = e->input_count - 2;
+  add_between(e, e->type, e->inputs[gradient].shape, 0.5, 2);
+}
+
+static bool has_squares(helio_operation operation) {
+  return operation != HELIO_OP_SGD_UPDATE;
+}
+
+static void example_update(const family *f, helio_type type, const setting *s, bool squares) {
   const optimizer *o = optimizer_of(f->operation);
   example e = example_new(f, type);
   for (int i = 0; i < HI_MAX_SCALARS; i++) e.scalars[i].real = i == 1 && !s->decay ? 0 : o->scalars[i];
@@ -168,6 +190,11 @@ static void example_update(const family *f, helio_type type, const setting *s) {
     add_rows(&e, type, s->index, s->weights, s->rows);
   } else {
     add_input(&e, type, s->weights);
+    add_absent(&e);
+  }
+  if (squares) {
+    add_squares(&e);
+  } else if (has_squares(f->operation)) {
     add_absent(&e);
   }
   e.once = shape_elements(&s->weights) > 10000;
@@ -191,16 +218,18 @@ static const setting settings[] = {
     {SHAPE(4999, 33), 997, HELIO_INT64, 0, true, true},
 };
 
+/* Slots that may be absent are there and not; gradients that are rows have squares and have not. */
 static void examples_update(const family *f, helio_type type) {
+  const optimizer *o = optimizer_of(f->operation);
+  uint32_t optional = 0;
+  for (int k = 0; k < o->slot_count; k++) optional |= o->slots[k].optional ? 1u << k : 0;
   for (int i = 0; i < COUNT(settings); i++) {
     for (uint32_t absent = 0; absent < 8; absent++) {
-      const optimizer *o = optimizer_of(f->operation);
-      uint32_t optional = 0;
-      for (int k = 0; k < o->slot_count; k++) optional |= o->slots[k].optional ? 1u << k : 0;
       if (absent & ~optional) continue;
       setting s = settings[i];
       s.absent = absent;
-      example_update(f, type, &s);
+      example_update(f, type, &s, false);
+      if (has_squares(f->operation) && s.rows >= 0) example_update(f, type, &s, true);
     }
   }
 }

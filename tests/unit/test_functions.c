@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of helio.h around the rows: defaults, padding, shapes and errors. What the rows compute is checked by
  * the conformance program. */
+#include <helio/plugin.h>
+
 #include "test.h"
 
 static helio_tensor *counting(helio_shape shape) {
@@ -271,6 +273,62 @@ static void test_operations_by_name(void **state) {
   expect_error(HELIO_NOT_SUPPORTED, "helio_reshape");
 }
 
+/* What equal rows become: their sum, and the sum of their squares unless that is not wanted. */
+static void test_rows_and_their_squares(void **state) {
+  helio_tensor *outputs[3];
+  (void)state;
+  helio_tensor *inputs[] = {counting(HELIO_SHAPE(4, 2)), integers((int[]){5, 2, 5, 5}, 4)};
+  helio_operation_options options = {
+      .size = sizeof options, .operation = "combine_rows", .inputs = inputs, .input_count = 2};
+  assert_ok(helio_operation_run(&options, outputs));
+  EXPECT(outputs[0], HELIO_SHAPE(4, 2), 2, 3, 10, 13, 0, 0, 0, 0);
+  EXPECT(helio_cast(outputs[1], HELIO_FLOAT32), HELIO_SHAPE(4), 2, 5, -1, -1);
+  EXPECT(outputs[2], HELIO_SHAPE(4, 2), 4, 9, 52, 75, 0, 0, 0, 0);
+  options.no_outputs = 4;
+  assert_ok(helio_operation_run(&options, outputs));
+  EXPECT(outputs[0], HELIO_SHAPE(4, 2), 2, 3, 10, 13, 0, 0, 0, 0);
+  assert_null(outputs[2]);
+  options.no_outputs = 2;
+  assert_int_equal(helio_operation_run(&options, outputs), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "no result 1 that may be left out");
+  options.no_outputs = 8;
+  assert_int_equal(helio_operation_run(&options, outputs), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "no result 3");
+}
+
+/* Adagrad, whose sum of squares shows what was added to it. */
+static helio_status adagrad(helio_tensor **sum, helio_tensor *gradient, helio_tensor *indices, helio_tensor *squares) {
+  helio_tensor *outputs[3];
+  *sum = helio_fill(HELIO_SHAPE(3, 2), 1);
+  helio_tensor *inputs[] = {helio_fill(HELIO_SHAPE(3, 2), 0), *sum, gradient, indices, squares};
+  helio_operation_options options = {.size = sizeof options,
+                                     .operation = "adagrad_update",
+                                     .inputs = inputs,
+                                     .input_count = 5,
+                                     .scalars = (helio_scalar[]){{.real = 0.1}, {.real = 0}, {.real = 0}},
+                                     .scalar_count = 3};
+  return helio_operation_run(&options, outputs);
+}
+
+static void test_updates_take_squares(void **state) {
+  helio_tensor *sum;
+  (void)state;
+  helio_tensor *rows = helio_fill(HELIO_SHAPE(2, 2), 3), *dense = helio_fill(HELIO_SHAPE(3, 2), 3);
+  helio_tensor *indices = integers((int[]){2, -1}, 2);
+  assert_ok(adagrad(&sum, rows, indices, NULL));
+  EXPECT(sum, HELIO_SHAPE(3, 2), 1, 1, 1, 1, 10, 10);
+  assert_ok(adagrad(&sum, rows, indices, helio_fill(HELIO_SHAPE(2, 2), 5)));
+  EXPECT(sum, HELIO_SHAPE(3, 2), 1, 1, 1, 1, 6, 6);
+  assert_ok(adagrad(&sum, dense, NULL, NULL));
+  EXPECT(sum, HELIO_SHAPE(3, 2), 10, 10, 10, 10, 10, 10);
+  assert_int_equal(adagrad(&sum, dense, NULL, dense), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "but the gradient has no indices");
+  assert_int_equal(adagrad(&sum, rows, indices, dense), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "shapes (2, 2) and (3, 2) of gradient and squares differ");
+  assert_int_equal(adagrad(&sum, rows, indices, helio_cast(rows, HELIO_FLOAT64)), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "float64");
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start_afresh, start_afresh)
   const struct CMUnitTest tests[] = {
@@ -288,6 +346,8 @@ int main(void) {
       TEST(test_losses_keep_leading_axes),
       TEST(test_random_is_a_function_of_its_place),
       TEST(test_operations_by_name),
+      TEST(test_rows_and_their_squares),
+      TEST(test_updates_take_squares),
   };
   return cmocka_run_group_tests_name("functions", tests, NULL, NULL);
 }

@@ -114,11 +114,13 @@ static void train(const lesson *t, helio_model *model, golden *file) {
       losses[step] = (float)helio_item(loss);
     }
   }
-  assert_near(helio_constant(losses, HELIO_SHAPE(10)), golden_tensor(file, "%s/loss", t->name), 1e-4);
+  /* where rows of an embedding come twice, Keras squares each by itself */
+  const char *raw = golden_has(file, "%s/raw_loss", t->name) ? "raw_" : "";
+  assert_near(helio_constant(losses, HELIO_SHAPE(10)), golden_tensor(file, "%s/%sloss", t->name, raw), 1e-4);
   const helio_variables *weights = helio_weights(model);
   for (int i = 0; i < weights->count; i++) {
     const char *name = helio_variable_name(weights->at[i]);
-    assert_near(helio_value(weights->at[i]), golden_tensor(file, "%s/end/%s", t->name, name), 1e-4);
+    assert_near(helio_value(weights->at[i]), golden_tensor(file, "%s/%send/%s", t->name, raw, name), 1e-4);
   }
 }
 

@@ -58,11 +58,12 @@ static helio_tensor *update(helio_operation operation, int rows, int index) {
   hi_call call = {.row = hi_row_of(operation), .inputs = inputs};
   call.input_count = (int)strlen(call.row->inputs);
   call.attributes.size = call.row->attributes_size;
-  for (int i = 0; i < call.input_count - 2; i++) {
+  int gradient = hi_update_gradient_place(call.row);
+  for (int i = 0; i < gradient; i++) {
     if (call.row->inputs[i] == 'V') inputs[i] = helio_fill(HELIO_SHAPE(rows, 3), 1);
   }
-  inputs[call.input_count - 2] = helio_fill(HELIO_SHAPE(2, 3), 1);
-  inputs[call.input_count - 1] = indices(index);
+  inputs[gradient] = helio_fill(HELIO_SHAPE(2, 3), 1);
+  inputs[gradient + 1] = indices(index);
   return hi_dispatch(&call, outputs) ? NULL : inputs[0];
 }
 

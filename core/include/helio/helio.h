@@ -580,11 +580,13 @@ typedef struct helio_operation_options {
   const void *attributes;            /* the operation's struct of plugin.h, NULL if it has none */
   const union helio_scalar *scalars; /* as many as the operation has */
   int scalar_count;
-  helio_shape shape; /* of the result, where the inputs do not tell it */
-  helio_type type;   /* likewise */
+  helio_shape shape;   /* of the result, where the inputs do not tell it */
+  helio_type type;     /* likewise */
+  uint32_t no_outputs; /* bit i: result i, which plugin.h has as a small letter, is not wanted */
 } helio_operation_options;
 
-/* Runs it; the results, of which an operation has three at the most, are written to `outputs`, NULL behind the last. */
+/* Runs it; the results, of which an operation has three at the most, are written to `outputs`, NULL behind the last and
+ * for what is not wanted. */
 HELIO_EXPORT helio_status helio_operation_run(const helio_operation_options *options, helio_tensor *outputs[3]);
 
 /* The types (HELIO_TYPE_BIT) in which a backend has an operation; 0: it lacks it. */

@@ -366,12 +366,13 @@ typedef struct helio_stream_table {
   X(RANDOM_UNIFORM, 75) /* →T [key, step, base, low, high] */                                                        \
   X(RANDOM_NORMAL, 76)  /* →T [key, step, base, mean, deviation] */                                                  \
   X(DROPOUT, 77)        /* T→T [key, step, base, rate]: uniform < rate ? 0 : x / (1 − rate) */                     \
-  X(COMBINE_ROWS, 78)   /* TI→TI: rows of equal index summed, indices ascending; −1 and zeros fill the end */      \
+  X(COMBINE_ROWS, 78)   /* TI→TIt: rows of equal index summed in order, indices ascending, and sums of the rows'     \
+                           squares; −1 and zeros fill the end */                                                     \
   X(SGD_UPDATE, 79)     /* VvTi→ [rate, decay, momentum]: weights, velocity, gradient; helio_sgd_attributes */       \
-  X(ADAM_UPDATE, 80)    /* VVVTi→ [rate, decay, beta1, beta2, epsilon]: weights, m, v, gradient */                   \
-  X(NADAM_UPDATE, 81)   /* VVVTi→ [rate, decay, beta1, beta2, epsilon, on m, on gradient, on v] */                   \
-  X(RMSPROP_UPDATE, 82) /* VVvvTi→ [rate, decay, rho, momentum, epsilon]: weights, square, momentum, mean */         \
-  X(ADAGRAD_UPDATE, 83) /* VVTi→ [rate, decay, epsilon]: weights, sum of squares */
+  X(ADAM_UPDATE, 80)    /* VVVTit→ [rate, decay, beta1, beta2, epsilon]: weights, m, v, gradient */                  \
+  X(NADAM_UPDATE, 81)   /* VVVTit→ [rate, decay, beta1, beta2, epsilon, on m, on gradient, on v] */                  \
+  X(RMSPROP_UPDATE, 82) /* VVvvTit→ [rate, decay, rho, momentum, epsilon]: weights, square, momentum, mean */        \
+  X(ADAGRAD_UPDATE, 83) /* VVTit→ [rate, decay, epsilon]: weights, sum of squares */
 
 /* clang-format off */
 /* Random numbers. Word n of the stream (key, step) is word n mod 4 of the Philox 4×32-10 block with the counter
@@ -382,9 +383,12 @@ typedef struct helio_stream_table {
  * and then low + u × (high − low), or mean + deviation × z, in the operation's type. Word numbers wrap at 2⁶⁴. Key, step
  * and base are `integer` scalars, all others `real`.
  *
- * Updates. First weights −= weights × decay, unless decay is 0. With indices the gradient is rows: row i of it belongs
- * to row index[i] of the weights, indices are those of COMBINE_ROWS (distinct, −1: none), and rows that are not named
- * have a gradient of zero; the result is that of the dense gradient. With g the gradient, w the weights:
+ * Updates. First weights −= weights × decay, unless decay is 0. Behind the gradient come indices and, of all but SGD,
+ * squares. With indices the gradient is rows: row i of it belongs to row index[i] of the weights, indices are those of
+ * COMBINE_ROWS (distinct, −1: none), and rows that are not named have a gradient of zero; the result is that of the
+ * dense gradient. Squares are given with indices only and have the gradient's shape: they take the place of g² wherever
+ * it stands below, and are zero in rows that are not named. So what COMBINE_ROWS gives, the sum of equal rows and the
+ * sum of their squares, updates as Keras 3 does, which squares such rows one by one. With g the gradient, w the weights:
  *   SGD      velocity absent: w −= rate g. Else v = momentum v − rate g, w += nesterov ? momentum v − rate g : v
  *   ADAM     m += (g − m)(1 − beta1), v += (g² − v)(1 − beta2), w −= rate m / (√v + epsilon); the caller has put the
  *            correction of bias into `rate`

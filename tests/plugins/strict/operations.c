@@ -92,12 +92,12 @@ enum {
   X(RANDOM_UNIFORM, "random_uniform", "", "T", WIDE_FLOAT_TYPES, 5)                                                    \
   X(RANDOM_NORMAL, "random_normal", "", "T", WIDE_FLOAT_TYPES, 5)                                                      \
   X(DROPOUT, "dropout", "T", "T", FLOAT_TYPES, 4)                                                                      \
-  X(COMBINE_ROWS, "combine_rows", "TI", "TI", FLOAT_TYPES, 0)                                                          \
+  X(COMBINE_ROWS, "combine_rows", "TI", "TIt", FLOAT_TYPES, 0)                                                         \
   X(SGD_UPDATE, "sgd_update", "VvTi", "", WIDE_FLOAT_TYPES, 3)                                                         \
-  X(ADAM_UPDATE, "adam_update", "VVVTi", "", WIDE_FLOAT_TYPES, 5)                                                      \
-  X(NADAM_UPDATE, "nadam_update", "VVVTi", "", WIDE_FLOAT_TYPES, 8)                                                    \
-  X(RMSPROP_UPDATE, "rmsprop_update", "VVvvTi", "", WIDE_FLOAT_TYPES, 5)                                               \
-  X(ADAGRAD_UPDATE, "adagrad_update", "VVTi", "", WIDE_FLOAT_TYPES, 3)
+  X(ADAM_UPDATE, "adam_update", "VVVTit", "", WIDE_FLOAT_TYPES, 5)                                                     \
+  X(NADAM_UPDATE, "nadam_update", "VVVTit", "", WIDE_FLOAT_TYPES, 8)                                                   \
+  X(RMSPROP_UPDATE, "rmsprop_update", "VVvvTit", "", WIDE_FLOAT_TYPES, 5)                                              \
+  X(ADAGRAD_UPDATE, "adagrad_update", "VVTit", "", WIDE_FLOAT_TYPES, 3)
 /* clang-format on */
 
 #define OPERATION(symbol, its_name, its_inputs, its_outputs, its_types, its_scalars)                                   \
