@@ -11,8 +11,8 @@ helio_layer *helio_dropout_with(const helio_dropout_options *options) {
 
 static helio_status check(helio_layer *layer) {
   const helio_dropout_options *o = layer->options;
-  if (o->rate >= 0 && o->rate < 1) return HELIO_OK;
-  return hi_fail(HELIO_INVALID_ARGUMENT, "rate is %g, which is not in [0, 1)", o->rate);
+  if (o->rate >= 0 && o->rate <= 1) return HELIO_OK;
+  return hi_fail(HELIO_INVALID_ARGUMENT, "rate is %g, which is not in [0, 1]", o->rate);
 }
 
 /* The layer's name and seed say which numbers are drawn; each call is a step of its own. */
@@ -20,6 +20,7 @@ static helio_tensor *call(helio_layer *layer, helio_tensor *const *inputs, int c
   const helio_dropout_options *o = layer->options;
   (void)count;
   if (!training || o->rate == 0) return inputs[0];
+  if (o->rate == 1) return helio_mul(inputs[0], hi_scalar_like(inputs[0], 0));
   return helio_nn_dropout(inputs[0], o->rate, .key = hi_seed_key(o->seed, hi_layer_label(layer)),
                           .step = atomic_fetch_add(&layer->calls, 1));
 }

@@ -71,17 +71,15 @@ const hi_layer_kind hi_input_kind = {
 helio_node *helio_input_with(const helio_input_options *given) {
   helio_input_options o;
   if (!hi_options_enter("helio_input", &o, sizeof o, given)) return NULL;
-  if (o.shape.rank < 0 || o.shape.rank >= HELIO_MAX_RANK || (o.type && !hi_type_valid(o.type))) {
-    hi_fail(HELIO_INVALID_ARGUMENT, "an input of rank %d and type %d", o.shape.rank, (int)o.type);
-    return NULL;
-  }
+  helio_shape batch;
+  if (o.type && !hi_type_valid(o.type)) hi_fail(HELIO_INVALID_ARGUMENT, "%d is not a type", (int)o.type);
+  if (helio_error_pending() || hi_with_batch(&o.shape, &batch)) return NULL;
   helio_layer *layer = hi_layer_begin(&hi_input_kind, o.name);
   helio_node *node = layer ? node_new(layer, NULL, 0, 1) : NULL;
   hi_drop(layer);
   if (!node) return NULL;
   layer->type = o.type ? o.type : HELIO_FLOAT32;
-  node->shapes[0] = (helio_shape){.rank = o.shape.rank + 1, .extent = {HI_ANY}};
-  memcpy(&node->shapes[0].extent[1], o.shape.extent, (size_t)o.shape.rank * sizeof o.shape.extent[0]);
+  node->shapes[0] = batch;
   layer->output_shape = node->shapes[0];
   layer->built = true;
   return node;

@@ -2,6 +2,7 @@
 #include "nn/initializer.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +21,49 @@
 
 static atomic_uint_least64_t process_seed;
 
+/* How often a value was drawn for a name since the seed was set: models of equal names differ. Names are known by their
+ * hash alone, so that two that share one only count together. */
+static struct {
+  pthread_mutex_t lock;
+  struct drawn {
+    uint64_t name;
+    uint64_t times;
+  } * list;
+  int count;
+} drawn = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void set_seed(uint64_t seed) {
+  pthread_mutex_lock(&drawn.lock);
+  atomic_store(&process_seed, seed);
+  free(drawn.list);
+  drawn.list = NULL;
+  drawn.count = 0;
+  pthread_mutex_unlock(&drawn.lock);
+}
+
+static helio_status count_draw(uint64_t name, uint64_t *times) {
+  pthread_mutex_lock(&drawn.lock);
+  int i = 0;
+  while (i < drawn.count && drawn.list[i].name != name) i++;
+  struct drawn *list = drawn.list;
+  bool full = i == drawn.count && (drawn.count & (drawn.count - 1)) == 0;
+  if (full) list = realloc(drawn.list, (drawn.count ? 2 * (size_t)drawn.count : 1) * sizeof *list);
+  if (list) {
+    drawn.list = list;
+    if (i == drawn.count) list[drawn.count++] = (struct drawn){name, 0};
+    *times = list[i].times++;
+  }
+  pthread_mutex_unlock(&drawn.lock);
+  return list ? HELIO_OK : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the names of variables");
+}
+
 void hi_seed_start(void) {
-  atomic_store(&process_seed, hi_environment_number(HI_SEED));
+  set_seed(hi_environment_number(HI_SEED));
 }
 
 helio_status helio_set_seed(uint64_t seed) {
   helio_status status = hi_enter(__func__);
-  if (!status) atomic_store(&process_seed, seed);
+  if (!status) set_seed(seed);
   return status;
 }
 
@@ -141,8 +178,8 @@ static helio_tensor *draw_truncated(const drawing *d, const helio_random_options
   helio_tensor *mean = helio_fill(HELIO_SCALAR, d->first, .type = o.type);
   for (int i = 0; i < MOST_TRIES; i++) {
     o.step = (uint64_t)i;
-    helio_tensor *drawn = helio_random_normal_with(&o);
-    result = result ? helio_where(helio_greater(helio_abs(helio_sub(result, mean)), deviation), drawn, result) : drawn;
+    helio_tensor *next = helio_random_normal_with(&o);
+    result = result ? helio_where(helio_greater(helio_abs(helio_sub(result, mean)), deviation), next, result) : next;
     helio_tensor *outside = helio_cast(helio_greater(helio_abs(helio_sub(result, mean)), deviation), HELIO_FLOAT32);
     if (!outside || helio_item(helio_sum(outside)) == 0) break;
   }
@@ -152,9 +189,11 @@ static helio_tensor *draw_truncated(const drawing *d, const helio_random_options
 static helio_tensor *draw(const helio_initializer *initializer, const char *name, helio_type type,
                           const helio_shape *shape) {
   drawing d = drawing_of(initializer, shape);
+  uint64_t key = hi_seed_key(initializer->seed, name), times = 0;
+  if (d.how != CONSTANT && !initializer->seed && count_draw(key, &times)) return NULL;
   helio_random_options o = {.size = sizeof o,
                             .shape = *shape,
-                            .key = hi_seed_key(initializer->seed, name),
+                            .key = key + times * UINT64_C(0x9E3779B97F4A7C15),
                             .type = type == HELIO_FLOAT64 ? HELIO_FLOAT64 : HELIO_FLOAT32};
   switch (d.how) {
   case CONSTANT:

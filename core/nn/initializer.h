@@ -12,8 +12,8 @@ void hi_seed_start(void);
  * helio_set_seed(). */
 uint64_t hi_seed_key(uint64_t seed, const char *name);
 
-/* Draws a starting value on the host and hands it to the placement's device. `name` decides the numbers. NULL with the
- * error set. */
+/* Draws a starting value on the host and hands it to the placement's device. The numbers follow from the name and from
+ * how many values of that name were drawn since the seed was set. NULL with the error set. */
 helio_tensor *hi_initialize(const helio_initializer *initializer, const char *name, helio_type type,
                             const helio_shape *shape);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nn/layer.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +14,7 @@
 #include "runtime/error.h"
 #include "tensor/pool.h"
 
-static atomic_uint generation;
 static atomic_uint_least64_t serials;
-
-unsigned hi_layers_generation(void) {
-  return atomic_load(&generation);
-}
-
-void hi_layers_changed(void) {
-  atomic_fetch_add(&generation, 1);
-}
 
 /* ---- life ---- */
 
@@ -165,7 +157,7 @@ helio_status helio_layer_set_trainable(helio_layer *layer, bool trainable) {
   if (status) return status;
   if (!layer) return hi_fail(HELIO_INVALID_ARGUMENT, "the layer is NULL");
   set_trainable(layer, trainable);
-  hi_layers_changed();
+  hi_variables_changed();
   return HELIO_OK;
 }
 
@@ -176,6 +168,8 @@ helio_status hi_layer_add_weight(helio_layer *layer, const char *local_name, con
                                  const helio_regularizer *regularizer, bool trainable) {
   char *name = NULL;
   helio_initializer how = *initializer;
+  if (layer->weight_count == HI_MOST_WEIGHTS)
+    return hi_fail(HELIO_NOT_SUPPORTED, "more variables than a layer may have");
   if (!how.kind) how.kind = otherwise;
   if (asprintf(&name, "%s/%s", hi_layer_label(layer), local_name) < 0) {
     return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of a variable");
@@ -216,8 +210,17 @@ helio_status hi_layer_shape(const helio_layer *layer, const helio_shape *inputs,
   return status;
 }
 
-helio_status hi_layer_build(helio_layer *layer, const helio_shape *inputs, int count) {
-  if (layer->built) return HELIO_OK;
+static pthread_mutex_t building = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+void hi_build_lock(void) {
+  pthread_mutex_lock(&building);
+}
+
+void hi_build_unlock(void) {
+  pthread_mutex_unlock(&building);
+}
+
+static helio_status build(helio_layer *layer, const helio_shape *inputs, int count) {
   helio_status status = hi_layer_shape(layer, inputs, count, &layer->output_shape);
   if (status) return status;
   if (layer->output_shape.rank > 0) layer->output_shape.extent[0] = HI_ANY;
@@ -231,9 +234,17 @@ helio_status hi_layer_build(helio_layer *layer, const helio_shape *inputs, int c
     drop_weights(layer);
     return status;
   }
-  layer->built = true;
-  hi_layers_changed();
+  hi_variables_changed();
+  atomic_store(&layer->built, true);
   return HELIO_OK;
+}
+
+helio_status hi_layer_build(helio_layer *layer, const helio_shape *inputs, int count) {
+  if (atomic_load(&layer->built)) return HELIO_OK;
+  hi_build_lock();
+  helio_status status = atomic_load(&layer->built) ? HELIO_OK : build(layer, inputs, count);
+  hi_build_unlock();
+  return status;
 }
 
 /* ---- calling ---- */
@@ -249,14 +260,13 @@ helio_tensor *hi_layer_pool_leave(helio_scope *pool, helio_tensor *value) {
 enum { FEW = 8 };
 
 static helio_tensor *compute(helio_layer *layer, helio_tensor **inputs, helio_shape *shapes, int count, bool training) {
-  if (!layer->type) layer->type = HELIO_FLOAT32;
+  helio_shape result;
+  for (int i = 0; i < count; i++) shapes[i] = inputs[i]->shape;
+  if (hi_layer_shape(layer, shapes, count, &result) || hi_layer_build(layer, shapes, count)) return NULL;
   for (int i = 0; i < count; i++) {
     if (!layer->kind->any_type && inputs[i]->type != layer->type) inputs[i] = helio_cast(inputs[i], layer->type);
     if (!inputs[i]) return NULL;
-    shapes[i] = inputs[i]->shape;
   }
-  helio_shape result;
-  if (hi_layer_shape(layer, shapes, count, &result) || hi_layer_build(layer, shapes, count)) return NULL;
   const char *before = hi_blame_enter(layer->title);
   helio_tensor *y = layer->kind->call(layer, inputs, count, training);
   hi_blame_leave(before);

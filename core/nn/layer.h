@@ -86,7 +86,7 @@ struct helio_layer {
   char *title;     /* "dense_1 (Dense)", for messages */
   bool named;      /* by the user */
   bool not_trainable;
-  bool built;
+  atomic_bool built;       /* set under the lock of building, when all else is there */
   helio_type type;         /* 0: not decided */
   helio_shape input_shape; /* of one sample as the options say it; rank 0: not known */
   hi_weight weights[HI_MOST_WEIGHTS];
@@ -110,8 +110,13 @@ helio_status hi_layer_add_weight(helio_layer *layer, const char *local_name, con
 /* The value of a weight by its local name, for use in `call`: tapes are told. NULL, with no error, if there is none. */
 helio_tensor *hi_layer_weight(helio_layer *layer, const char *local_name);
 
-/* Decides name and type, and makes the variables for inputs of these shapes, unless that was done. */
+/* Decides name and type, and makes the variables for inputs of these shapes, unless that was done. Threads that meet a
+ * layer for the first time together make its variables once. */
 helio_status hi_layer_build(helio_layer *layer, const helio_shape *inputs, int count);
+
+/* The lock of building, which a thread may take again: layers are built inside models that are. */
+void hi_build_lock(void);
+void hi_build_unlock(void);
 
 /* kind->shape with the layer's title before the message. */
 helio_status hi_layer_shape(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result);
@@ -132,11 +137,6 @@ helio_layer *hi_layer_begin(const hi_layer_kind *kind, const char *name);
 
 /* Lets a value out of a pool that is left, into the one around it. NULL stays NULL. */
 helio_tensor *hi_layer_pool_leave(helio_scope *pool, helio_tensor *value);
-
-/* Changes with every layer that is built and every change of what is trainable: lists of variables made before are to
- * be made anew. */
-unsigned hi_layers_generation(void);
-void hi_layers_changed(void);
 
 /* An activation at the end of a layer: a softmax or sigmoid remembers what it was made of (helio_tensor.logits). */
 helio_tensor *hi_layer_activate(helio_tensor *x, helio_activation activation);

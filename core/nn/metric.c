@@ -205,10 +205,12 @@ static helio_status update(const helio_metric_update_options *o) {
   helio_metric *metric = o->metric;
   helio_tensor *additions[HI_METRIC_STATES];
   helio_status status = check_update(o);
-  if (!status && !metric->kind) metric->kind = hi_accuracy_for(&o->labels->shape, &o->predictions->shape);
+  bool choose = !metric->kind;
+  if (!status && choose) metric->kind = hi_accuracy_for(&o->labels->shape, &o->predictions->shape);
   if (!status && !metric->kind) status = helio_error_pending();
   if (!status) status = make_states(metric);
   if (!status) status = metric->kind->family->add(metric, o, additions);
+  if (status && choose) metric->kind = NULL; /* the next update may have other shapes */
   for (int i = 0; !status && i < metric->variables.count; i++) {
     status = helio_assign_add(metric->states[i], additions[i]);
   }

@@ -89,9 +89,24 @@ static bool make_room(hi_model *model) {
   return names != NULL;
 }
 
+static bool contains(const helio_layer *layer, const helio_layer *other) {
+  bool found = layer == other;
+  for (int i = 0; layer->model && i < layer->model->layer_count && !found; i++) {
+    found = contains(layer->model->layers[i], other);
+  }
+  return found;
+}
+
+/* The model's type is that of all layers inside that have none. */
+static void give_type(helio_layer *layer, helio_type type) {
+  if (layer->type || atomic_load(&layer->built)) return;
+  layer->type = type;
+  for (int i = 0; layer->model && i < layer->model->layer_count; i++) give_type(layer->model->layers[i], type);
+}
+
 helio_status hi_model_take(helio_layer *owner, helio_layer *layer) {
   hi_model *model = owner->model;
-  if (layer == owner) return hi_fail(HELIO_INVALID_ARGUMENT, "%s cannot stand in itself", owner->title);
+  if (contains(layer, owner)) return hi_fail(HELIO_INVALID_ARGUMENT, "%s cannot stand in itself", owner->title);
   for (int i = 0; i < model->layer_count; i++) {
     if (model->layers[i] == layer) {
       return hi_fail(HELIO_INVALID_ARGUMENT, "%s stands in the model already", layer->title);
@@ -104,11 +119,11 @@ helio_status hi_model_take(helio_layer *owner, helio_layer *layer) {
     free(name);
     return status;
   }
-  if (!layer->type && !layer->built) layer->type = owner->type;
+  give_type(layer, owner->type);
   hi_hold(layer);
   model->layers[model->layer_count] = layer;
   model->names[model->layer_count++] = name;
-  hi_layers_changed();
+  hi_variables_changed();
   return HELIO_OK;
 }
 
@@ -121,7 +136,11 @@ bool hi_model_usable(const helio_layer *model) {
 
 bool hi_model_ready(const helio_layer *owner) {
   if (!hi_model_usable(owner)) return false;
-  bool ready = owner->model->layer_count > 0;
+  if (owner->model->layer_count == 0) {
+    hi_fail(HELIO_WRONG_STATE, "%s has no layers", owner->title);
+    return false;
+  }
+  bool ready = true;
   for (int i = 0; i < owner->model->layer_count && ready; i++) {
     const helio_layer *layer = owner->model->layers[i];
     ready = layer->model ? hi_model_ready(layer) : layer->built;
@@ -167,6 +186,7 @@ static helio_status build_chain(helio_layer *owner) {
     shape = next;
   }
   owner->output_shape = shape;
+  atomic_store(&owner->built, true);
   return HELIO_OK;
 }
 
@@ -186,7 +206,7 @@ static helio_status know_input(helio_layer *owner, const helio_shape *batch, hel
   return HELIO_OK;
 }
 
-static helio_status with_batch(const helio_shape *sample, helio_shape *batch) {
+helio_status hi_with_batch(const helio_shape *sample, helio_shape *batch) {
   if (sample->rank < 0 || sample->rank >= HELIO_MAX_RANK) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "an input shape of rank %d", sample->rank);
   }
@@ -205,20 +225,23 @@ static helio_type input_type_for(const helio_layer *first, helio_type given, hel
 }
 
 /* A sequential model whose first layer knows its input knows its own. */
+static helio_status take_input_of(helio_layer *owner, const helio_layer *first) {
+  helio_shape batch;
+  helio_status status = hi_with_batch(&first->input_shape, &batch);
+  return status ? status : know_input(owner, &batch, input_type_for(first, (helio_type)0, owner->type));
+}
+
 static helio_status add_layer(helio_layer *owner, helio_layer *layer) {
   hi_model *model = owner->model;
+  bool knew = model->input_count > 0;
   helio_status status = hi_model_take(owner, layer);
   if (status) return status;
-  if (model->layer_count == 1 && model->input_count == 0 && layer->input_shape.rank > 0) {
-    helio_shape batch;
-    status = with_batch(&layer->input_shape, &batch);
-    if (!status) status = know_input(owner, &batch, input_type_for(layer, (helio_type)0, owner->type));
-  }
+  if (model->layer_count == 1 && !knew && layer->input_shape.rank > 0) status = take_input_of(owner, layer);
   if (!status && model->input_count > 0) status = build_chain(owner);
-  if (status) { /* as before */
-    hi_drop(model->layers[--model->layer_count]);
-    free(model->names[model->layer_count]);
-  }
+  if (!status) return HELIO_OK;
+  hi_drop(model->layers[--model->layer_count]); /* as before */
+  free(model->names[model->layer_count]);
+  if (!knew) model->input_count = 0;
   return status;
 }
 
@@ -230,7 +253,7 @@ helio_model *helio_sequential_with(const helio_sequential_options *given) {
   if (!owner) return NULL;
   helio_status status = HELIO_OK;
   if (o.input_shape.rank != 0) {
-    status = with_batch(&o.input_shape, &batch);
+    status = hi_with_batch(&o.input_shape, &batch);
     helio_type type = o.layers[0] ? input_type_for(o.layers[0], o.input_type, o.type) : o.input_type;
     if (!status) status = know_input(owner, &batch, type ? type : HELIO_FLOAT32);
   }
@@ -288,9 +311,6 @@ static helio_status sequential_build(helio_layer *owner, const helio_shape *inpu
     if (batch.rank > 0) batch.extent[0] = HI_ANY;
     helio_status status = know_input(owner, &batch, owner->type ? owner->type : HELIO_FLOAT32);
     if (status) return status;
-  }
-  for (int i = 0; i < owner->model->layer_count; i++) {
-    if (!owner->model->layers[i]->type) owner->model->layers[i]->type = owner->type;
   }
   return build_chain(owner);
 }
@@ -393,6 +413,18 @@ static bool inputs_fit(const helio_layer *owner, helio_tensor *const *inputs, in
   return true;
 }
 
+/* A model that was given no input shape is built when its first call is over. */
+static void first_call(helio_layer *owner, const helio_tensor *x, const helio_tensor *y) {
+  hi_build_lock();
+  if (!atomic_load(&owner->built)) {
+    owner->output_shape = y->shape;
+    if (y->shape.rank > 0) owner->output_shape.extent[0] = HI_ANY;
+    if (x->shape.rank > 0) owner->model->first_batch = x->shape.extent[0];
+    atomic_store(&owner->built, true);
+  }
+  hi_build_unlock();
+}
+
 helio_tensor *hi_model_call(helio_layer *owner, helio_tensor *const *inputs, int count, bool training,
                             helio_tensor **outputs) {
   if (!inputs_fit(owner, inputs, count)) return NULL;
@@ -408,11 +440,7 @@ helio_tensor *hi_model_call(helio_layer *owner, helio_tensor *const *inputs, int
   helio_tensor *y =
       sequential ? hi_sequential_call(owner, inputs, count, training) : custom_call(owner, inputs, count, training);
   if (outputs) outputs[0] = y;
-  if (!y || owner->built) return y;
-  owner->output_shape = y->shape;
-  if (y->shape.rank > 0) owner->output_shape.extent[0] = HI_ANY;
-  if (inputs[0]->shape.rank > 0) owner->model->first_batch = inputs[0]->shape.extent[0];
-  owner->built = true;
+  if (y && !atomic_load(&owner->built)) first_call(owner, inputs[0], y);
   return y;
 }
 
@@ -421,6 +449,5 @@ helio_status helio_model_build(helio_model *model, helio_shape input) {
   if (status) return status;
   if (!hi_model_usable(model)) return helio_error_pending();
   if (model->kind == &hi_functional_kind) return HELIO_OK;
-  status = hi_layer_build(model, &input, 1);
-  return status;
+  return hi_layer_build(model, &input, 1);
 }

@@ -50,7 +50,7 @@ struct hi_model {
   int64_t first_batch; /* of the call that made the variables, shown in summaries; 0: they were made without one */
 
   pthread_mutex_t lock; /* of the lists */
-  unsigned generation;  /* of hi_layers_generation() when they were made */
+  unsigned generation;  /* of hi_variables_generation() when they were made */
   bool listed;
   helio_variables weights, trainable, non_trainable;
 };
@@ -60,6 +60,9 @@ extern const hi_layer_kind hi_sequential_kind, hi_functional_kind, hi_custom_kin
 /* A model without layers, with the one reference that the user is given. */
 helio_layer *hi_model_begin(const hi_layer_kind *kind, const char *name, helio_type type);
 void hi_model_free(hi_model *model);
+
+/* The shape of a batch of samples of a shape, whose extents are known or HI_ANY. */
+helio_status hi_with_batch(const helio_shape *sample, helio_shape *batch);
 
 /* Takes a layer in, under a name that no other has. */
 helio_status hi_model_take(helio_layer *owner, helio_layer *layer);

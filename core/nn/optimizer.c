@@ -73,22 +73,27 @@ helio_variable *hi_optimizer_accumulator(const helio_optimizer *optimizer, int v
   return optimizer->options.accumulate_steps ? optimizer->tracked.list[variable] : NULL;
 }
 
-/* "adam/conv2d_kernel_momentum", to be freed. */
-static char *slot_name(const helio_optimizer *optimizer, const helio_variable *variable, const char *slot) {
-  char *name;
-  if (asprintf(&name, "%s/%s_%s", optimizer->name, variable->name, slot) < 0) return NULL;
+/* "adam/conv2d_kernel_momentum", to be freed. Variables of inner models may have equal names: the second one's is
+ * "adam/conv2d_kernel_1_momentum". */
+static char *slot_name(const helio_optimizer *optimizer, const hi_tracked *of, int variable, const char *slot) {
+  char *name, number[16] = "";
+  const char *own = of->variables[variable]->name;
+  int twins = 0;
+  for (int i = 0; i < variable; i++) twins += strcmp(of->variables[i]->name, own) == 0;
+  if (twins) snprintf(number, sizeof number, "_%d", twins);
+  if (asprintf(&name, "%s/%s%s_%s", optimizer->name, own, number, slot) < 0) return NULL;
   for (char *c = name + strlen(optimizer->name) + 1; *c; c++) {
     if (*c == '/') *c = '_';
   }
   return name;
 }
 
-/* Makes a variable like the one given, on its device. */
-static helio_status make_slot(const helio_optimizer *optimizer, const helio_variable *like, const hi_slot *slot,
+/* Makes a variable like one of those tracked, on its device. */
+static helio_status make_slot(const helio_optimizer *optimizer, const hi_tracked *of, int variable, const hi_slot *slot,
                               helio_variable **result) {
-  const helio_tensor *model = like->tensor;
-  char *name = slot_name(optimizer, like, slot->name);
-  if (!name) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of a slot of %s", like->name);
+  const helio_tensor *model = of->variables[variable]->tensor;
+  char *name = slot_name(optimizer, of, variable, slot->name);
+  if (!name) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of a slot");
   helio_scope device = hi_placement_enter(model->device);
   helio_tensor *value = helio_fill(model->shape, slot->start, .type = model->type);
   helio_device_leave(&device);
@@ -103,10 +108,9 @@ static helio_status make_slots(const helio_optimizer *optimizer, hi_tracked *to)
   static const hi_slot accumulator = {.name = "gradient_accumulator"};
   helio_status status = HELIO_OK;
   for (int i = 0; i < to->count && !status; i++) {
-    const helio_variable *like = to->variables[i];
-    if (optimizer->options.accumulate_steps) status = make_slot(optimizer, like, &accumulator, &to->list[i]);
+    if (optimizer->options.accumulate_steps) status = make_slot(optimizer, to, i, &accumulator, &to->list[i]);
     for (int j = 0; j < optimizer->slot_count && !status; j++) {
-      status = make_slot(optimizer, like, &optimizer->slots[j], &to->list[place_of(optimizer, to->count, i, j)]);
+      status = make_slot(optimizer, to, i, &optimizer->slots[j], &to->list[place_of(optimizer, to->count, i, j)]);
     }
   }
   return status;

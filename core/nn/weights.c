@@ -98,7 +98,7 @@ static void replace(helio_variables *list, helio_variable **at, int count) {
 
 static helio_status make_lists(helio_layer *owner) {
   hi_model *model = owner->model;
-  unsigned generation = hi_layers_generation();
+  unsigned generation = hi_variables_generation();
   if (model->listed && model->generation == generation) return HELIO_OK;
   collector c = {0};
   helio_status status = hi_model_visit(owner, collect, &c);
@@ -153,6 +153,25 @@ static helio_status check_value(const helio_variable *variable, const helio_tens
                  hi_shape_text(&value->shape, b));
 }
 
+/* Values that lie in a weight's own memory are copied first: two weights may be swapped. */
+static helio_status assign_all(const helio_variables *weights, helio_tensor *const *values) {
+  helio_tensor **copies = calloc((size_t)weights->count + 1, sizeof *copies);
+  if (!copies) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %d values", weights->count);
+  helio_status status = HELIO_OK;
+  hi_tape_pause();
+  for (int i = 0; i < weights->count && !status; i++) {
+    copies[i] = values[i];
+    for (int j = 0; j < weights->count && copies[i] == values[i]; j++) {
+      if (values[i]->block == hi_variable_tensor(weights->at[j])->block) copies[i] = helio_copy(values[i]);
+    }
+    if (!copies[i]) status = helio_error_pending();
+  }
+  hi_tape_resume();
+  for (int i = 0; i < weights->count && !status; i++) status = helio_assign(weights->at[i], copies[i]);
+  free(copies);
+  return status;
+}
+
 helio_status helio_set_weights(helio_model *model, helio_tensor *const *values, int count) {
   const helio_variables *weights = helio_weights(model);
   if (!weights) return helio_error_pending();
@@ -163,11 +182,10 @@ helio_status helio_set_weights(helio_model *model, helio_tensor *const *values, 
     helio_status status = check_value(weights->at[i], values[i]);
     if (status) return status;
   }
-  for (int i = 0; i < count; i++) {
-    helio_status status = helio_assign(weights->at[i], values[i]);
-    if (status) return status;
-  }
-  return HELIO_OK;
+  helio_scope pool = helio_pool_enter();
+  helio_status status = assign_all(weights, values);
+  helio_pool_leave(&pool);
+  return status;
 }
 
 /* ---- regularizers ---- */
@@ -180,6 +198,7 @@ static helio_status add_loss(void *user, const char *name, hi_weight *weight) {
   helio_tensor **total = user;
   const helio_regularizer *r = &weight->regularizer;
   (void)name;
+  if (!weight->variable->trainable) return HELIO_OK; /* as in Keras */
   for (int i = 0; i < 2; i++) {
     double factor = i == 0 ? r->l1 : r->l2;
     if (factor == 0) continue;
@@ -237,6 +256,7 @@ static helio_status check_one(void *user, const char *name, hi_weight *weight) {
   const helio_tensor *own = hi_variable_tensor(weight->variable);
   const hi_safetensors_entry *entry = hi_safetensors_find(l->file, name);
   l->count++;
+  if (!hi_variable_usable(weight->variable)) return helio_error_pending();
   if (!entry) return hi_fail(HELIO_BAD_DATA, "%s: there is no %s in it, which the model has", l->path, name);
   if (entry->type == own->type && hi_shape_equal(&entry->shape, &own->shape)) return HELIO_OK;
   char a[HI_SHAPE_TEXT], b[HI_SHAPE_TEXT];

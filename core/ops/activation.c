@@ -78,10 +78,11 @@ static helio_tensor *softsign(helio_tensor *x) {
 
 /* relu6(x + 3) ÷ 6 */
 static helio_tensor *hard_sigmoid(helio_tensor *x) {
-  return helio_mul(helio_clip(helio_add(x, constant_like(x, 3)), 0, 6), constant_like(x, 1.0 / 6));
+  return helio_mul(relu6(helio_add(x, constant_like(x, 3))), constant_like(x, 1.0 / 6));
 }
 
 helio_tensor *helio_activate(helio_tensor *x, helio_activation activation) {
+  if (hi_enter(__func__)) return NULL;
   switch (activation) {
   case HELIO_RELU:
     return helio_relu(x);
@@ -119,6 +120,6 @@ helio_tensor *helio_activate(helio_tensor *x, helio_activation activation) {
     return x;
   }
   if (activation == 0) return x;
-  if (!hi_enter(__func__)) hi_fail(HELIO_INVALID_ARGUMENT, "%d is not an activation", (int)activation);
+  hi_fail(HELIO_INVALID_ARGUMENT, "%d is not an activation", (int)activation);
   return NULL;
 }

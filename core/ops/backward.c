@@ -190,23 +190,34 @@ static helio_status call_with_frame(walk *w, const hi_tape_node *node, helio_ten
   return status;
 }
 
-/* One call back: from the gradients of its outputs, which are then no longer needed, to those of its inputs. */
-static helio_status step_back(walk *w, const hi_tape_node *node) {
+static bool arrived_at(const walk *w, const hi_operand *output) {
+  return output->slot >= 0 && w->useful[output->slot] && w->gradients[output->slot].values;
+}
+
+static helio_status carry_back(walk *w, const hi_tape_node *node) {
   helio_tensor *arrived[HI_MAX_OUTPUTS] = {NULL};
-  bool any = false;
-  helio_status status = HELIO_OK;
+  helio_status status = check_versions(node);
   for (int i = 0; i < node->output_count && !status; i++) {
-    int slot = node->operands[node->input_count + i].slot;
-    if (slot < 0 || !w->useful[slot] || !w->gradients[slot].values) continue;
-    any = true;
-    arrived[i] = hi_gradient_dense(&w->gradients[slot]);
+    const hi_operand *output = &node->operands[node->input_count + i];
+    if (!arrived_at(w, output)) continue;
+    arrived[i] = hi_gradient_dense(&w->gradients[output->slot]);
     if (!arrived[i]) status = helio_error_pending();
   }
-  if (any && !status) status = check_versions(node);
-  if (any && !status) status = call_with_frame(w, node, arrived);
+  return status ? status : call_with_frame(w, node, arrived);
+}
+
+/* One call back, where it ran: from the gradients of its outputs, which are then no longer needed, to those of its
+ * inputs. */
+static helio_status step_back(walk *w, const hi_tape_node *node) {
+  const hi_operand *outputs = &node->operands[node->input_count];
+  bool any = false;
+  for (int i = 0; i < node->output_count; i++) any = any || arrived_at(w, &outputs[i]);
+  if (!any) return HELIO_OK;
+  helio_scope device = hi_placement_enter(node->device);
+  helio_status status = carry_back(w, node);
+  helio_device_leave(&device);
   for (int i = 0; i < node->output_count; i++) {
-    int slot = node->operands[node->input_count + i].slot;
-    if (slot >= 0 && !w->asked[slot]) hi_gradient_drop(&w->gradients[slot]);
+    if (outputs[i].slot >= 0 && !w->asked[outputs[i].slot]) hi_gradient_drop(&w->gradients[outputs[i].slot]);
   }
   return status;
 }
@@ -217,9 +228,7 @@ static helio_status walk_back(walk *w) {
   for (int i = w->tape->node_count - 1; i >= 0 && !status; i--) {
     hi_tape_node *node = w->tape->nodes[i];
     helio_scope pool = helio_pool_enter();
-    helio_scope device = hi_placement_enter(node->device);
     status = step_back(w, node);
-    helio_device_leave(&device);
     helio_pool_leave(&pool);
     if (w->tape->persistent) continue;
     hi_tape_node_free(node);

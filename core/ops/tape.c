@@ -76,7 +76,7 @@ void helio_tape_leave(helio_scope *scope) {
 helio_status hi_tape_watch(helio_tensor *tensor) {
   if (!hi_tape_recording() || !hi_type_is_float(tensor->type)) return HELIO_OK;
   for (helio_tape *tape = innermost; tape; tape = tape->outer) {
-    if (!tape->busy && hi_tape_slot(tape, tensor->id) < 0 && hi_tape_add_slot(tape, tensor) < 0) {
+    if (!tape->busy && !tape->used && hi_tape_slot(tape, tensor->id) < 0 && hi_tape_add_slot(tape, tensor) < 0) {
       return helio_error_pending();
     }
   }
@@ -91,6 +91,7 @@ helio_status helio_tape_watch(helio_tape *tape, helio_tensor *tensor) {
   if (!hi_type_is_float(tensor->type)) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "a tensor of type %s has no gradient", helio_type_name(tensor->type));
   }
+  if (tape->used) hi_tape_clear(tape); /* it starts anew */
   if (hi_tape_slot(tape, tensor->id) >= 0) return HELIO_OK;
   return hi_tape_add_slot(tape, tensor) < 0 ? helio_error_pending() : HELIO_OK;
 }
@@ -99,7 +100,7 @@ helio_status hi_tape_record(const hi_call *call, helio_tensor *const *outputs) {
   helio_status status = HELIO_OK;
   if (!hi_tape_recording()) return HELIO_OK;
   for (helio_tape *tape = innermost; tape && !status; tape = tape->outer) {
-    if (!tape->busy) status = hi_tape_add_node(tape, call, outputs);
+    if (!tape->busy && !tape->used) status = hi_tape_add_node(tape, call, outputs);
   }
   return status;
 }

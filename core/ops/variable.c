@@ -10,6 +10,16 @@
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
+static atomic_uint generation;
+
+unsigned hi_variables_generation(void) {
+  return atomic_load(&generation);
+}
+
+void hi_variables_changed(void) {
+  atomic_fetch_add(&generation, 1);
+}
+
 static void end(void *object) {
   helio_variable *variable = object;
   hi_drop(variable->tensor);
@@ -100,8 +110,8 @@ helio_status helio_assign_sub(helio_variable *variable, helio_tensor *value) {
 }
 
 helio_status hi_variable_write(helio_variable *variable, const void *data) {
-  helio_tensor *own = variable->tensor;
   if (!hi_variable_usable(variable)) return helio_error_pending();
+  helio_tensor *own = variable->tensor;
   atomic_fetch_add(&own->block->version, 1);
   return hi_copy_in(own->device, hi_tensor_place(own), data, hi_tensor_bytes(own));
 }
@@ -129,5 +139,6 @@ helio_status helio_variable_set_trainable(helio_variable *variable, bool trainab
   if (status) return status;
   if (!variable) return hi_fail(HELIO_INVALID_ARGUMENT, "the variable is NULL");
   variable->trainable = trainable;
+  hi_variables_changed();
   return HELIO_OK;
 }

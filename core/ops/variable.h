@@ -21,6 +21,11 @@ helio_tensor *hi_variable_tensor(const helio_variable *variable);
 /* Writes host data of the variable's size into it. */
 helio_status hi_variable_write(helio_variable *variable, const void *data);
 
+/* Counts changes of which variables there are and which of them are trainable: lists made before are to be made anew.
+ */
+unsigned hi_variables_generation(void);
+void hi_variables_changed(void);
+
 /* Sets the error and returns false if the variable is NULL or has outlived helio_shutdown(). */
 bool hi_variable_usable(const helio_variable *variable);
 

@@ -44,7 +44,7 @@ static void set_message(const char *text) {
 }
 
 helio_status hi_fail(helio_status status, const char *format, ...) {
-  if (errors.pending.status) return status;
+  if (errors.pending.status) return errors.pending.status;
   char text[sizeof errors.pending.message + 1]; /* one byte more than fits tells where a character is cut */
   va_list arguments;
   va_start(arguments, format);

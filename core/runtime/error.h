@@ -16,7 +16,7 @@ helio_status hi_enter_unstarted(const char *function);
 /* The same for calls that release something, which work while an error is pending too: only names the call. */
 void hi_enter_release(const char *function);
 
-/* Makes an error pending, unless one is, and returns the status. */
+/* Makes an error pending, unless one is, and returns the status of the one that is pending then. */
 helio_status hi_fail(helio_status status, const char *format, ...) HELIO_PRINTF(2, 3);
 
 /* Puts text before the pending error's message, such as the name of the layer that an operation failed in. Does nothing

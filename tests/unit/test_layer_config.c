@@ -238,7 +238,7 @@ static const wrong wrong_values[] = {
     {"Softmax", "\"axis\": [1, 2]", HELIO_NOT_SUPPORTED, "'axis'"},
     {"Embedding", "\"mask_zero\": true", HELIO_NOT_SUPPORTED, "'mask_zero'"},
     {"Dropout", "\"noise_shape\": [1, 2]", HELIO_NOT_SUPPORTED, "'noise_shape'"},
-    {"Dropout", "\"rate\": 1", HELIO_INVALID_ARGUMENT, "rate is 1"},
+    {"Dropout", "\"rate\": 1.5", HELIO_INVALID_ARGUMENT, "rate is 1.5"},
     {"ReLU", "\"max_value\": \"6\"", HELIO_INVALID_ARGUMENT, "'max_value'"},
     {"Reshape", "\"target_shape\": 3", HELIO_INVALID_ARGUMENT, "'target_shape': expected a list of whole numbers"},
     {"Reshape", "\"target_shape\": [1, 1, 1, 1, 1, 1, 1, 1, 1]", HELIO_INVALID_ARGUMENT, "'target_shape'"},

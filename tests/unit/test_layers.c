@@ -508,7 +508,7 @@ static void test_wrong_options(void **state) {
   refuse(helio_permute(HELIO_AXES(1, 1)), "permute (Permute): ", "once");
   refuse(helio_embedding(0, 4), "embedding (Embedding): ", "input_dim is 0");
   refuse(helio_embedding(5, -1), "embedding (Embedding): ", "output_dim is -1");
-  refuse(helio_dropout(1), "dropout (Dropout): ", "rate is 1");
+  refuse(helio_dropout(1.5), "dropout (Dropout): ", "rate is 1.5");
   refuse(helio_dropout(-0.1), "dropout (Dropout): ", "rate is -0.1");
   refuse(helio_dropout(NAN), "dropout (Dropout): ", "rate is");
   refuse(helio_batch_normalization(1.5), "batch_normalization (", "momentum is 1.5");

@@ -307,7 +307,7 @@ static void test_not_built(void **state) {
 
   helio_model *own = uncalled_subclass(), *empty = helio_sequential();
   assert_no_summary(own, HELIO_WRONG_STATE, "net (Model) has no variables yet");
-  assert_no_summary(empty, HELIO_WRONG_STATE, "has no variables yet");
+  assert_no_summary(empty, HELIO_WRONG_STATE, "has no layers");
   helio_release(own);
   helio_release(empty);
 }

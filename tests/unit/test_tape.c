@@ -208,6 +208,18 @@ static void test_no_gradient(void **state) {
   VALUES(helio_gradients_at(helio_gradient(tape, y, HELIO_VARIABLES(v)), 0), 1, 1, 1);
 }
 
+/* Watched before it is entered, also where it was used before. */
+static void test_watch_first(void **state) {
+  (void)state;
+  helio_tape *tape = helio_tape_new();
+  helio_tensor *x = vector((float[]){3}, 1), *y = NULL;
+  for (int i = 0; i < 2; i++) {
+    assert_ok(helio_tape_watch(tape, x));
+    HELIO_TAPE(tape) y = helio_square(x);
+    VALUES(helio_gradients_at(helio_gradient(tape, y, .tensors = &x, .tensor_count = 1), 0), 6);
+  }
+}
+
 static void test_wrong_use(void **state) {
   (void)state;
   helio_variable *v = helio_variable(vector((float[]){3}, 1));
@@ -309,6 +321,7 @@ int main(void) {
       TEST(test_rows),
       TEST(test_second_order),
       TEST(test_no_gradient),
+      TEST(test_watch_first),
       TEST(test_wrong_use),
       TEST(test_left_by_return),
       TEST(test_large),

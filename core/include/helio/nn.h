@@ -15,9 +15,9 @@ extern "C" {
 /* Zero, where 0 would stand for the default: helio_batch_normalization(.momentum = HELIO_ZERO). */
 #define HELIO_ZERO (-0.0)
 
-/* Random starts of weights and the masks of dropout follow from this number, which is HELIO_SEED at the start, and
- * from names: the same program gives the same numbers. Two models of equal names start equal unless it is set between.
- */
+/* Random starts of weights and the masks of dropout follow from this number, which is HELIO_SEED at the start, and from
+ * names: the same program gives the same numbers. A second variable of a name starts from others than the first;
+ * setting the seed, also to the same number, begins anew. */
 HELIO_EXPORT helio_status helio_set_seed(uint64_t seed);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -745,7 +745,7 @@ HELIO_EXPORT int64_t helio_optimizer_iterations(const helio_optimizer *optimizer
 HELIO_EXPORT double helio_optimizer_learning_rate(const helio_optimizer *optimizer); /* of the next step */
 HELIO_EXPORT helio_status helio_optimizer_set_learning_rate(helio_optimizer *optimizer, double rate);
 
-/* Slots (momentum, …), the number of steps and the rate in a safetensors file. Variables need names that differ.
+/* Slots (momentum, …), the number of steps and the rate in a safetensors file.
  * Loading takes all or nothing; the optimizer must know its variables: by a step, or by helio_optimizer_build(). */
 HELIO_EXPORT helio_status helio_optimizer_build(helio_optimizer *optimizer, const helio_variables *variables);
 HELIO_EXPORT const helio_variables *helio_optimizer_variables(helio_optimizer *optimizer);
