@@ -269,7 +269,7 @@ static helio_status make_steps(helio_layer *owner, graph *g, const helio_model_o
   model->outputs = calloc((size_t)o->output_count, sizeof *model->outputs);
   if (!model->steps || !model->inputs || !model->outputs) return no_memory();
   for (int i = 0; i < g->node_count; i++) {
-    hi_step *step = &model->steps[i];
+    hi_graph_step *step = &model->steps[i];
     helio_node *node = g->nodes[i].node;
     step->inputs = calloc((size_t)node->input_count + 1, sizeof *step->inputs);
     if (!step->inputs) return no_memory();
@@ -299,7 +299,7 @@ static helio_status know_inputs(helio_layer *owner, const helio_model_options *o
   return HELIO_OK;
 }
 
-/* The order of the inputs as values: those given, whatever order the walk met them in. */
+/* All inputs that the outputs depend on are given, once each, and are inputs. */
 static helio_status check_inputs(const graph *g, const helio_model_options *o) {
   for (int i = 0; i < o->input_count; i++) {
     if (o->inputs[i]->layer->kind != &hi_input_kind) {
@@ -380,14 +380,14 @@ helio_model *helio_model_with(const helio_model_options *given) {
 /* ---- calling ---- */
 
 /* Which of the model's inputs a step is, −1 if it is none. */
-static int input_of(const helio_layer *owner, const hi_step *step) {
+static int input_of(const helio_layer *owner, const hi_graph_step *step) {
   for (int i = 0; i < owner->model->input_count; i++) {
     if (owner->model->inputs[i] == step->result) return i;
   }
   return -1;
 }
 
-static helio_status run_step(helio_layer *owner, const hi_step *step, helio_tensor *const *inputs, bool training,
+static helio_status run_step(helio_layer *owner, const hi_graph_step *step, helio_tensor *const *inputs, bool training,
                              helio_tensor **values) {
   enum { FEW = 16 };
   helio_tensor *few[FEW], **arguments = few;
@@ -438,7 +438,7 @@ helio_status hi_functional_shapes(const helio_layer *owner, const helio_shape *i
   helio_shape *values = calloc((size_t)model->value_count, sizeof *values);
   helio_status status = values ? HELIO_OK : no_memory();
   for (int i = 0; i < model->step_count && !status; i++) {
-    const hi_step *step = &model->steps[i];
+    const hi_graph_step *step = &model->steps[i];
     const helio_node *node = step->node;
     int number = input_of(owner, step);
     if (number >= 0) {

@@ -232,12 +232,9 @@ helio_tensor *hi_initialize(const helio_initializer *initializer, const char *na
   }
   hi_device *device = value ? hi_placement_for_data(NULL) : NULL;
   value = device ? hi_tensor_on(value, device) : NULL;
-  if (value) hi_hold(value);
-  helio_pool_leave(&pool);
+  value = hi_pool_leave_with(&pool, value);
   hi_tape_resume();
-  if (!value || hi_pool_add(&value->object)) return value;
-  hi_drop(value);
-  return NULL;
+  return value;
 }
 
 /* ---- variables ---- */

@@ -249,14 +249,6 @@ helio_status hi_layer_build(helio_layer *layer, const helio_shape *inputs, int c
 
 /* ---- calling ---- */
 
-helio_tensor *hi_layer_pool_leave(helio_scope *pool, helio_tensor *value) {
-  if (value) hi_hold(value);
-  helio_pool_leave(pool);
-  if (!value || hi_pool_add(&value->object)) return value;
-  hi_drop(value);
-  return NULL;
-}
-
 enum { FEW = 8 };
 
 static helio_tensor *compute(helio_layer *layer, helio_tensor **inputs, helio_shape *shapes, int count, bool training) {
@@ -285,7 +277,7 @@ static helio_tensor *call_plain(helio_layer *layer, helio_tensor *const *given, 
   if (inputs && shapes) {
     memcpy(inputs, given, (size_t)count * sizeof *inputs);
     helio_scope pool = helio_pool_enter();
-    y = hi_layer_pool_leave(&pool, compute(layer, inputs, shapes, count, training));
+    y = hi_pool_leave_with(&pool, compute(layer, inputs, shapes, count, training));
   } else {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a call with %d inputs", count);
   }

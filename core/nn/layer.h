@@ -135,9 +135,6 @@ helio_status hi_layer_set_name(helio_layer *layer, const char *name);
 /* A layer or model without options and with one reference, which the caller owns; the base of hi_layer_new(). */
 helio_layer *hi_layer_begin(const hi_layer_kind *kind, const char *name);
 
-/* Lets a value out of a pool that is left, into the one around it. NULL stays NULL. */
-helio_tensor *hi_layer_pool_leave(helio_scope *pool, helio_tensor *value);
-
 /* An activation at the end of a layer: a softmax or sigmoid remembers what it was made of (helio_tensor.logits). */
 helio_tensor *hi_layer_activate(helio_tensor *x, helio_activation activation);
 

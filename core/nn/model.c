@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/layer_help.h"
 #include "ops/options.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
@@ -385,7 +386,7 @@ static helio_tensor *custom_call(helio_layer *owner, helio_tensor *const *inputs
   helio_scope pool = helio_pool_enter();
   helio_tensor *y = owner->model->call(owner->model->self, inputs, count, training);
   if (!y) hi_fail(HELIO_INVALID_ARGUMENT, "%s: its call function returned NULL", owner->title);
-  return hi_layer_pool_leave(&pool, helio_error_pending() ? NULL : y);
+  return hi_pool_leave_with(&pool, helio_error_pending() ? NULL : y);
 }
 
 /* ---- calling and building any of them ---- */
@@ -406,8 +407,8 @@ static bool inputs_fit(const helio_layer *owner, helio_tensor *const *inputs, in
     }
     if (fits) continue;
     char a[HI_SHAPE_TEXT], b[HI_SHAPE_TEXT];
-    hi_fail(HELIO_INVALID_ARGUMENT, "%s: input %d has the shape %s, expected is %s (−1: any)", owner->title, i,
-            hi_shape_text(got, a), hi_shape_text(wanted, b));
+    hi_fail(HELIO_INVALID_ARGUMENT, "%s: input %d has the shape %s, expected is %s", owner->title, i,
+            hi_known_text(got, a), hi_known_text(wanted, b));
     return false;
   }
   return true;

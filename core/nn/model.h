@@ -22,11 +22,11 @@ struct helio_node {
 };
 
 /* A step of a functional model: its layer applied to values that were computed before. */
-typedef struct hi_step {
+typedef struct hi_graph_step {
   helio_node *node; /* of output 0; a reference */
   int *inputs;      /* numbers of values */
   int result;       /* the number of the first of its outputs' values */
-} hi_step;
+} hi_graph_step;
 
 struct hi_model {
   helio_layer **layers; /* each once, references */
@@ -38,8 +38,8 @@ struct hi_model {
   helio_type *input_types;
   int input_count;
 
-  int *inputs;    /* functional: the numbers of the values that are the inputs */
-  hi_step *steps; /* functional: in the order of computation */
+  int *inputs;          /* functional: the numbers of the values that are the inputs */
+  hi_graph_step *steps; /* functional: in the order of computation */
   int step_count, value_count;
   int *outputs; /* numbers of values */
   int output_count;

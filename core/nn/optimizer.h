@@ -18,13 +18,13 @@ typedef struct hi_slot {
 } hi_slot;
 
 /* What a step needs besides variables, slots and gradients: the same for all variables. */
-typedef struct hi_step {
+typedef struct hi_update_step {
   double rate;                          /* learning rate */
   double decay;                         /* what weights lose before the update, as a part of them */
   int64_t number;                       /* of the update: 1, 2, … */
   double momentum_product;              /* Nadam's: of all momenta so far; brought up to date by `scalars` */
   helio_scalar scalars[HI_MAX_SCALARS]; /* of the row, filled by `scalars` */
-} hi_step;
+} hi_update_step;
 
 typedef struct hi_optimizer_kind {
   const char *class_name; /* "RMSprop", as Keras has it */
@@ -40,7 +40,7 @@ typedef struct hi_optimizer_kind {
   /* Writes the slots that it has under these options and says how many. */
   int (*slots)(const helio_optimizer_options *o, hi_slot slots[HI_MOST_SLOTS]);
 
-  void (*scalars)(const helio_optimizer_options *o, hi_step *step);
+  void (*scalars)(const helio_optimizer_options *o, hi_update_step *step);
 } hi_optimizer_kind;
 
 /* The variables that are the optimizer's, and their slots. */

@@ -11,7 +11,7 @@
 
 /* ---- slots and scalars, in the order of the rows in plugin.h ---- */
 
-static void set_scalars(hi_step *step, const double *values, size_t count) {
+static void set_scalars(hi_update_step *step, const double *values, size_t count) {
   for (size_t i = 0; i < count; i++) step->scalars[i].real = values[i];
 }
 #define SCALARS(step, ...)                                                                                             \
@@ -23,7 +23,7 @@ static int sgd_slots(const helio_optimizer_options *o, hi_slot *slots) {
   return count;
 }
 
-static void sgd_scalars(const helio_optimizer_options *o, hi_step *step) {
+static void sgd_scalars(const helio_optimizer_options *o, hi_update_step *step) {
   SCALARS(step, step->rate, step->decay, o->momentum);
 }
 
@@ -34,7 +34,7 @@ static int adam_slots(const helio_optimizer_options *o, hi_slot *slots) {
   return 2;
 }
 
-static void adam_scalars(const helio_optimizer_options *o, hi_step *step) {
+static void adam_scalars(const helio_optimizer_options *o, hi_update_step *step) {
   double t = (double)step->number;
   double corrected = step->rate * sqrt(1 - pow(o->beta2, t)) / (1 - pow(o->beta1, t));
   SCALARS(step, corrected, step->decay, o->beta1, o->beta2, o->epsilon);
@@ -45,7 +45,7 @@ static double nadam_momentum(const helio_optimizer_options *o, double t) {
   return o->beta1 * (1 - 0.5 * pow(0.96, t));
 }
 
-static void nadam_scalars(const helio_optimizer_options *o, hi_step *step) {
+static void nadam_scalars(const helio_optimizer_options *o, hi_update_step *step) {
   double t = (double)step->number, now = nadam_momentum(o, t), next = nadam_momentum(o, t + 1);
   step->momentum_product *= now;
   double on_momentum = next / (1 - step->momentum_product * next);
@@ -62,7 +62,7 @@ static int rmsprop_slots(const helio_optimizer_options *o, hi_slot *slots) {
   return count;
 }
 
-static void rmsprop_scalars(const helio_optimizer_options *o, hi_step *step) {
+static void rmsprop_scalars(const helio_optimizer_options *o, hi_update_step *step) {
   SCALARS(step, step->rate, step->decay, o->rho, o->momentum, o->epsilon);
 }
 
@@ -71,7 +71,7 @@ static int adagrad_slots(const helio_optimizer_options *o, hi_slot *slots) {
   return 1;
 }
 
-static void adagrad_scalars(const helio_optimizer_options *o, hi_step *step) {
+static void adagrad_scalars(const helio_optimizer_options *o, hi_update_step *step) {
   SCALARS(step, step->rate, step->decay, o->epsilon);
 }
 

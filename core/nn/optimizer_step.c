@@ -230,7 +230,7 @@ static helio_status run_update(helio_operation operation, helio_tensor **inputs,
 }
 
 static helio_status update(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *user) {
-  const hi_step *step = user;
+  const hi_update_step *step = user;
   helio_tensor *inputs[HI_MAX_FIXED_INPUTS] = {optimizer->tracked.variables[variable]->tensor};
   for (int i = 0; i < optimizer->slot_count; i++) {
     inputs[optimizer->slots[i].place] = hi_optimizer_slot(optimizer, variable, i)->tensor;
@@ -252,10 +252,10 @@ static helio_status clear_accumulators(const helio_optimizer *optimizer) {
 
 static helio_status update_all(helio_optimizer *optimizer, hi_gradient *gradients) {
   double rate = hi_optimizer_rate(optimizer);
-  hi_step step = {.rate = rate,
-                  .decay = rate * optimizer->options.weight_decay,
-                  .number = hi_optimizer_updates(optimizer) + 1,
-                  .momentum_product = optimizer->numbers.momentum_product};
+  hi_update_step step = {.rate = rate,
+                         .decay = rate * optimizer->options.weight_decay,
+                         .number = hi_optimizer_updates(optimizer) + 1,
+                         .momentum_product = optimizer->numbers.momentum_product};
   optimizer->kind->scalars(&optimizer->options, &step);
   helio_status status = for_each(optimizer, gradients, update, &step);
   if (!status) status = clear_accumulators(optimizer);

@@ -300,7 +300,7 @@ static helio_status put_layer(const table *t, const hi_model *model, int index, 
 static bool is_chain(const hi_model *model) {
   bool chain = model->step_count == 0 || model->step_count == model->layer_count;
   for (int i = 0; i < model->step_count && chain; i++) {
-    const hi_step *one = &model->steps[i];
+    const hi_graph_step *one = &model->steps[i];
     chain = one->node->input_count == (i > 0) && (i == 0 || one->inputs[0] >= one[-1].result);
   }
   return chain;

@@ -74,3 +74,11 @@ helio_scope helio_pool_enter(void) {
 void helio_pool_leave(helio_scope *scope) {
   if (scope) drop_from(scope->depth);
 }
+
+void *hi_pool_leave_with(helio_scope *pool, void *object) {
+  if (object) hi_hold(object);
+  helio_pool_leave(pool);
+  if (!object || hi_pool_add(object)) return object;
+  hi_drop(object);
+  return NULL;
+}

@@ -8,6 +8,10 @@
 /* Gives a new object to the innermost pool; false, with the error set, if there is no memory. */
 bool hi_pool_add(hi_object *object);
 
+/* Leaves a pool and lets one object out of it, into the one around; NULL stays NULL. NULL with the error set if there
+ * is no memory. */
+void *hi_pool_leave_with(helio_scope *pool, void *object);
+
 /* Empties all pools of the calling thread. */
 void hi_pool_drain(void);
 

@@ -381,7 +381,8 @@ static void test_wrong_use(void **state) {
   (void)state;
   helio_model *model = mnist();
   assert_null(helio_call(model, helio_fill(HELIO_SHAPE(2, 12, 12), 1)));
-  expect_error(HELIO_INVALID_ARGUMENT, "sequential (Sequential): input 0 has the shape (2, 12, 12)");
+  expect_error(HELIO_INVALID_ARGUMENT,
+               "sequential (Sequential): input 0 has the shape (2, 12, 12), expected is (None, 12, 12, 1)");
   assert_null(helio_call(model, NULL));
   expect_error(HELIO_INVALID_ARGUMENT, "NULL");
   assert_null(helio_sequential({helio_dense(3), helio_conv2d(4, 3)}, .input_shape = HELIO_SHAPE(4)));
