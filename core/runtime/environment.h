@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The environment, read once at start from one typed table. Nothing else in the core calls getenv. */
+/* The environment, read once at start from one typed table. Nothing else in the core calls getenv, but data/places.c
+ * for XDG_CACHE_HOME and HOME. */
 #ifndef HI_ENVIRONMENT_H
 #define HI_ENVIRONMENT_H
 
@@ -31,6 +32,7 @@
     "CPU threads for the whole process, shared among logical CPU devices; 0: the cores granted to it")                 \
   X(SPIN_US, INTEGER, "50", "", 1000000, "Microseconds that a waiting thread spins before it sleeps")                  \
   X(SEED, INTEGER, "0", "", UINT64_MAX, "Seed of random numbers; 0: a fixed one")                                      \
+  X(DATA_DIR, TEXT, "", "", 0, "Folder that is searched for known sets of data before the cache folder and Debian's")  \
   X(ARENA_DEBUG, FLAG, "0", "", 0,                                                                                     \
     "1: every block of device memory is a buffer of its own of exact size, poisoned when freed, not reused")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# libhelio exports helio_ symbols only and needs the C library and jansson only; a plugin exports its entry and needs nothing of
+# libhelio exports helio_ symbols only and needs the C library, jansson and zlib only; a plugin exports its entry and needs nothing of
 # libhelio.
 set -eu
 nm=${NM:-nm}
@@ -28,7 +28,7 @@ library=$HELIO_TEST_BUILD/core/.libs/libhelio.so
 [ -n "$(defined "$library")" ] || complain "$library" "exports nothing"
 complain "$library exports" "$(defined "$library" | grep -v '^helio_' || true)"
 complain "$library needs" \
-  "$(needed "$library" | grep -Ev '^(lib(c|m|dl|pthread|jansson)\.so\.[0-9]+|ld-linux.*\.so\.[0-9]+)$' || true)"
+  "$(needed "$library" | grep -Ev '^(lib(c|m|dl|pthread|jansson|z)\.so\.[0-9]+|ld-linux.*\.so\.[0-9]+)$' || true)"
 
 count=0
 for plugin in "$HELIO_TEST_BUILD"/backends/*/.libs/*.so "$HELIO_TEST_BUILD"/collectives/*/.libs/*.so; do

@@ -611,4 +611,6 @@ HELIO_EXPORT const helio_setting *const *helio_settings(int *count);
 
 #include <helio/nn.h>
 
+#include <helio/data.h> /* behind nn.h, whose HELIO_MAKE it uses */
+
 #endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "data/places.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "data/readers.h"
+#include "runtime/environment.h"
+#include "runtime/error.h"
+
+static const hi_known_set sets[] = {
+    {.name = "mnist", .archive = "mnist.npz"},
+    {.name = "fashion-mnist", .archive = "fashion_mnist.npz", .package = "dataset-fashion-mnist"},
+    {.name = "reuters", .archive = "reuters.npz", .texts = true, .one_part = true},
+    {.name = "imdb", .archive = "imdb.npz", .texts = true},
+};
+
+static const char *const idx_names[HI_IDX_FILES] = {
+    [HI_TRAIN_IMAGES] = "train-images-idx3-ubyte",
+    [HI_TRAIN_LABELS] = "train-labels-idx1-ubyte",
+    [HI_TEST_IMAGES] = "t10k-images-idx3-ubyte",
+    [HI_TEST_LABELS] = "t10k-labels-idx1-ubyte",
+};
+
+static const char debian_folder[] = "/usr/share/datasets";
+
+const hi_known_set *hi_known_set_named(const char *name) {
+  for (size_t i = 0; name && i < sizeof sets / sizeof sets[0]; i++) {
+    if (strcmp(sets[i].name, name) == 0) return &sets[i];
+  }
+  hi_fail(HELIO_INVALID_ARGUMENT,
+          "\"%.100s\" is not a known set of data; there are mnist, fashion-mnist, reuters, imdb", name ? name : "");
+  return NULL;
+}
+
+/* ---- folders ---- */
+
+/* Where files that can be had again lie, by the rules of XDG, whose variables are no settings of ours; "" if the user
+ * has no home. */
+static void cache_folder(char folder[PATH_MAX]) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  bool given = cache && *cache == '/', homeless = !home || *home != '/';
+  snprintf(folder, PATH_MAX, "%s%s%s",
+           given      ? cache
+           : homeless ? ""
+                      : home,
+           given || homeless ? "" : "/.cache", given || !homeless ? "/helio" : "");
+}
+
+static char **list_folders(const char *folder) {
+  char cache[PATH_MAX];
+  const char *list[4];
+  int count = 0;
+  const char *set = hi_environment_text(HI_DATA_DIR);
+  cache_folder(cache);
+  if (folder && *folder) list[count++] = folder;
+  if (*set) list[count++] = set;
+  if (*cache) list[count++] = cache;
+  list[count++] = debian_folder;
+  return hi_list_of(list, count);
+}
+
+char **helio_data_folders(const char *folder) {
+  return hi_enter(__func__) ? NULL : list_folders(folder);
+}
+
+/* ---- files ---- */
+
+typedef struct paths {
+  char at[HI_IDX_FILES][PATH_MAX];
+} paths;
+
+static bool exists(char *path, const char *folder, const char *inner, const char *name, const char *ending) {
+  int length = snprintf(path, PATH_MAX, "%s/%s%s%s%s", folder, inner, *inner ? "/" : "", name, ending);
+  return length < PATH_MAX && access(path, R_OK) == 0;
+}
+
+/* How many files the set has in a folder, 0: it is not there, or not whole. `inner` is "" for the folder itself, where
+ * IDX files count only if somebody asked for just that folder: all sets of images have files of these names. */
+static int look_in(const hi_known_set *set, const char *folder, const char *inner, bool asked_for, paths *found) {
+  int there = 0;
+  for (int i = 0; i < HI_IDX_FILES && !set->texts && (*inner || asked_for); i++) {
+    there += exists(found->at[i], folder, inner, idx_names[i], "") ||
+             exists(found->at[i], folder, inner, idx_names[i], ".gz");
+  }
+  if (there == HI_IDX_FILES) return there;
+  return exists(found->at[0], folder, inner, set->archive, "");
+}
+
+static void fail_absent(const hi_known_set *set, char *const *folders) {
+  char places[1200] = "", install[200];
+  size_t length = 0;
+  for (; *folders && length < sizeof places; folders++) {
+    length += (size_t)snprintf(places + length, sizeof places - length, "%s%s", length ? ", " : "", *folders);
+  }
+  if (set->package) {
+    snprintf(install, sizeof install, "apt-get install %s, or helio data get %s", set->package, set->name);
+  } else {
+    snprintf(install, sizeof install,
+             "helio data get %s or, where it is in a folder already, helio data get %s --from FOLDER", set->name,
+             set->name);
+  }
+  hi_fail(HELIO_IO_FAILURE, "%s was not found in %s, nor in a folder %s of these. To have it: %s", set->name, places,
+          set->name, install);
+}
+
+static char **find(const hi_known_set *set, char *const *folders, bool first_asked_for, paths *found) {
+  const char *list[HI_IDX_FILES];
+  int count = 0;
+  for (int i = 0; folders[i] && count == 0; i++) {
+    count = look_in(set, folders[i], set->name, false, found);
+    if (count == 0) count = look_in(set, folders[i], "", i == 0 && first_asked_for, found);
+  }
+  for (int i = 0; i < count; i++) list[i] = found->at[i];
+  if (count) return hi_list_of(list, count);
+  fail_absent(set, folders);
+  return NULL;
+}
+
+char **hi_known_set_files(const hi_known_set *set, const char *folder) {
+  char **files = NULL, **folders = list_folders(folder);
+  paths *found = malloc(sizeof *found);
+  if (!found) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for paths");
+  } else if (folders) {
+    files = find(set, folders, folder && *folder, found);
+  }
+  free(found);
+  free(folders);
+  return files;
+}
+
+char **helio_data_files(const char *name, const char *folder) {
+  const hi_known_set *set = hi_enter(__func__) ? NULL : hi_known_set_named(name);
+  return set ? hi_known_set_files(set, folder) : NULL;
+}

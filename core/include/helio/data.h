@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heliostat: data. Included by helio.h; there is no need to include it by itself.
+ *
+ * Files become arrays in host memory, arrays become datasets, and a dataset's iterator hands out batches as tensors on
+ * the device. */
+#ifndef HELIO_DATA_H
+#define HELIO_DATA_H
+
+#include <helio/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Arrays: data on the host. Those of files are mapped where the format allows it, not copied.
+ */
+
+typedef struct helio_array helio_array;
+
+/* Host data given, copied; or, with .borrow, used where they lie: then they must stay until the array has ended. */
+typedef struct helio_array_options {
+  size_t size;
+  const void *data;
+  helio_shape shape;
+  helio_type type; /* 0: float32 */
+  bool borrow;
+} helio_array_options;
+
+HELIO_EXPORT helio_array *helio_array_of_with(const helio_array_options *options);
+#define helio_array_of(...) HELIO_MAKE(helio_array_of_with, helio_array_options, __VA_ARGS__)
+
+HELIO_EXPORT helio_type helio_array_type(const helio_array *array);
+HELIO_EXPORT helio_shape helio_array_shape(const helio_array *array);
+HELIO_EXPORT int64_t helio_array_elements(const helio_array *array);
+HELIO_EXPORT const void *helio_array_data(const helio_array *array); /* valid as long as the array */
+
+/* The whole as a tensor on the device; and the other way. */
+HELIO_EXPORT helio_tensor *helio_array_tensor(const helio_array *array);
+HELIO_EXPORT helio_array *helio_tensor_array(const helio_tensor *tensor);
+
+/* Without a copy: a part along the first axis (count −1: all that follow), and another shape of as many elements (one
+ * extent may be −1). */
+HELIO_EXPORT helio_array *helio_array_part(helio_array *array, int64_t begin, int64_t count);
+HELIO_EXPORT helio_array *helio_array_reshape(helio_array *array, helio_shape shape);
+
+/* In another type, as helio_cast() does; with scale or offset it is value × scale + offset, computed in double, that is
+ * cast: helio_array_cast(images, HELIO_FLOAT32, .scale = 1.0 / 255). */
+typedef struct helio_array_cast_options {
+  size_t size;
+  helio_array *array;
+  helio_type type;
+  double scale; /* 0: 1 */
+  double offset;
+} helio_array_cast_options;
+
+HELIO_EXPORT helio_array *helio_array_cast_with(const helio_array_cast_options *options);
+#define helio_array_cast(...) HELIO_MAKE(helio_array_cast_with, helio_array_cast_options, __VA_ARGS__)
+
+/* 1 at the label, 0 elsewhere; classes 0: the largest label and one; type 0: float32. A label that is not from 0 to
+ * classes − 1 is an error (HELIO_BAD_DATA). */
+HELIO_EXPORT helio_array *helio_array_one_hot(helio_array *labels, int64_t classes, helio_type type);
+
+/* "(60000, 28, 28, 1)", as Python prints it, to be freed with free(). */
+HELIO_EXPORT char *helio_shape_text(helio_shape shape);
+
+/* ---- sequences of integers of unequal length: texts as word numbers ---- */
+
+typedef struct helio_sequences helio_sequences;
+
+HELIO_EXPORT int64_t helio_sequences_count(const helio_sequences *sequences);
+HELIO_EXPORT const int32_t *helio_sequences_at(const helio_sequences *sequences, int64_t index, int64_t *length);
+HELIO_EXPORT int32_t helio_sequences_largest(const helio_sequences *sequences); /* −1: there is no element */
+
+/* Sequence i is the `lengths[i]` next of `values`; copied. */
+HELIO_EXPORT helio_sequences *helio_sequences_of(const int32_t *values, const int64_t *lengths, int64_t count);
+
+/* Keras' pad_sequences: an array (sequences, maxlen), maxlen 0: of the longest, filled and cut at the front unless said
+ * otherwise. */
+typedef struct helio_pad_sequences_options {
+  size_t size;
+  const helio_sequences *sequences;
+  int64_t maxlen;
+  bool pad_behind, cut_behind;
+  double value;
+  helio_type type; /* 0: int32 */
+} helio_pad_sequences_options;
+
+HELIO_EXPORT helio_array *helio_pad_sequences_with(const helio_pad_sequences_options *options);
+#define helio_pad_sequences(...) HELIO_MAKE(helio_pad_sequences_with, helio_pad_sequences_options, __VA_ARGS__)
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Files. Each is taken for hostile: what is wrong is an error that names file and place, and memory grows with what is
+ * really there, never with a number in a header. As with every program that maps files, one that is cut short while an
+ * array of it lives ends the process.
+ */
+
+HELIO_EXPORT helio_array *helio_read_idx(const char *path); /* plain, or compressed with gzip */
+HELIO_EXPORT helio_array *helio_read_npy(const char *path); /* '<V2' is taken for bfloat16, which numpy lacks */
+
+/* A member of an .npz or .safetensors file; and the names of all, NULL behind the last, freed together with free(). */
+HELIO_EXPORT helio_array *helio_read_npz(const char *path, const char *name);
+HELIO_EXPORT helio_array *helio_read_safetensors(const char *path, const char *name);
+HELIO_EXPORT char **helio_npz_names(const char *path);
+HELIO_EXPORT char **helio_safetensors_names(const char *path);
+
+/* The member of an .npz file that is a pickled array of lists of integers, as in Keras' reuters.npz. */
+HELIO_EXPORT helio_sequences *helio_read_npz_sequences(const char *path, const char *name);
+
+/* Columns of a text file with commas, as RFC 4180 has them; empty lines are left out. An empty cell is NaN in a column
+ * of floats. */
+typedef struct helio_csv helio_csv;
+
+typedef struct helio_read_csv_options {
+  size_t size;
+  const char *path;
+  char separator;          /* 0: ',' */
+  bool no_header;          /* columns are then called "0", "1", … */
+  const helio_type *types; /* of each column; 0, or NULL for all: int64 where all are integers, float32 where all are
+                              numbers or empty, else text */
+  int type_count;
+} helio_read_csv_options;
+
+HELIO_EXPORT helio_csv *helio_read_csv_with(const helio_read_csv_options *options);
+#define helio_read_csv(...) HELIO_MAKE(helio_read_csv_with, helio_read_csv_options, __VA_ARGS__)
+HELIO_EXPORT int helio_csv_columns(const helio_csv *csv);
+HELIO_EXPORT int64_t helio_csv_rows(const helio_csv *csv);
+HELIO_EXPORT const char *helio_csv_name(const helio_csv *csv, int column);
+HELIO_EXPORT helio_type helio_csv_type(const helio_csv *csv, int column);     /* 0: text */
+HELIO_EXPORT helio_array *helio_csv_column(helio_csv *csv, const char *name); /* an error for a column of text */
+HELIO_EXPORT const char *helio_csv_text(const helio_csv *csv, int64_t row, int column); /* of any column */
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Known sets of data: Keras' load_data. Looked for in .folder, HELIO_DATA_DIR, the cache folder and Debian's, in each
+ * of them in the folder of the set's name (mnist/train-images-idx3-ubyte.gz), then in itself (reuters.npz; IDX files in
+ * .folder only, because all sets of images give them the same names). The command `helio data get NAME` brings them.
+ */
+
+/* Integers where 0 would stand for the default: zero itself, and Python's None. */
+#define HELIO_INTEGER_ZERO INT32_MIN
+#define HELIO_NONE         (-1)
+
+typedef struct helio_samples {
+  helio_array *x;             /* images (n, 28, 28) uint8; NULL for texts */
+  helio_sequences *sequences; /* texts; NULL for images */
+  helio_array *y;             /* labels: uint8 for images, int64 for texts, as in Keras */
+} helio_samples;
+
+typedef struct helio_load_data_options {
+  size_t size;
+  const char *name;            /* "mnist", "fashion-mnist", "reuters", "imdb" */
+  helio_samples *train, *test; /* written only on success; NULL: not wanted */
+  const char *folder;
+  /* of reuters and imdb, with Keras' defaults and Keras' meaning */
+  int32_t num_words, skip_top; /* known are words from skip_top to num_words − 1; num_words 0: the largest word */
+  int64_t maxlen;              /* only texts shorter than this, with the start; 0: all */
+  double test_split;           /* of reuters; 0: 0.2, HELIO_ZERO: 0 */
+  int64_t seed;                /* 0: 113 */
+  int32_t start_char, oov_char, index_from; /* 0: 1, 2, 3; HELIO_NONE: none */
+} helio_load_data_options;
+
+HELIO_EXPORT helio_status helio_load_data_with(const helio_load_data_options *options);
+#define helio_load_data(...) HELIO_MAKE(helio_load_data_with, helio_load_data_options, __VA_ARGS__)
+
+/* Where sets are looked for, and the files of which one would be read: lists with NULL behind the last, freed together
+ * with free(). `folder` as above, or NULL. */
+HELIO_EXPORT char **helio_data_folders(const char *folder);
+HELIO_EXPORT char **helio_data_files(const char *name, const char *folder);
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Datasets
+ *
+ * A dataset is a recipe; transforms act in the order written. An element is a tuple of tensors: features, labels and,
+ * if wanted, sample weights. Datasets hold what they are made of; they belong to the pool in which they were made,
+ * until kept.
+ */
+
+enum { HELIO_MOST_COMPONENTS = 8 }; /* of an element */
+
+typedef struct helio_element {
+  int count;
+  helio_tensor *at[HELIO_MOST_COMPONENTS]; /* owned by the pool of the thread that called helio_next() */
+} helio_element;
+
+typedef struct helio_dataset helio_dataset;
+
+/* Cut along the first axis, which must agree; and the whole as one element. */
+HELIO_EXPORT helio_dataset *helio_dataset_from_slices_list(helio_array *const *arrays, int count);
+HELIO_EXPORT helio_dataset *helio_dataset_from_tensors_list(helio_array *const *arrays, int count);
+#define HELIO_ARRAYS(...)                                                                                              \
+  (helio_array *[]){__VA_ARGS__}, (int)(sizeof((helio_array *[]){__VA_ARGS__}) / sizeof(helio_array *))
+#define helio_dataset_from_slices(...)  helio_dataset_from_slices_list(HELIO_ARRAYS(__VA_ARGS__))
+#define helio_dataset_from_tensors(...) helio_dataset_from_tensors_list(HELIO_ARRAYS(__VA_ARGS__))
+
+/* 0, 1, … count − 1 as int64 scalars. */
+HELIO_EXPORT helio_dataset *helio_dataset_range(int64_t count);
+
+/* What a generator or map function fills in: an array of host data for each component. The memory belongs to the
+ * library and is as large as shape and type say. */
+typedef struct helio_component {
+  helio_type type;
+  helio_shape shape; /* of one element; −1: differs from element to element */
+} helio_component;
+
+/* Writes the element's components and returns 1, 0 at the end, −1 on failure. `state` is what `begin` returned for this
+ * pass over the data; `position` counts from 0. */
+typedef struct helio_generator {
+  size_t size;
+  void *user;
+  void *(*begin)(void *user);                       /* NULL: state is `user` */
+  int (*next)(void *state, helio_array **elements); /* fills in arrays, which the library takes over */
+  void (*end)(void *state);                         /* NULL: nothing */
+  int component_count;
+  helio_component components[HELIO_MOST_COMPONENTS];
+  int64_t count; /* of elements; −1 or 0: not known */
+} helio_generator;
+
+HELIO_EXPORT helio_dataset *helio_dataset_from_generator(const helio_generator *generator);
+
+/* Changes an element; runs in several threads at a time if asked. Returns a status; replaces the arrays in `elements`,
+ * whose number may change. */
+typedef helio_status (*helio_map_function)(void *user, helio_array **elements, int *count);
+
+typedef struct helio_map_options {
+  size_t size;
+  helio_dataset *dataset;
+  helio_map_function function;
+  void *user;
+  int parallel;   /* calls at a time; 0: 1; −1: as many as there are cores */
+  bool any_order; /* results as they come */
+} helio_map_options;
+
+HELIO_EXPORT helio_dataset *helio_map_with(const helio_map_options *options);
+#define helio_map(...) HELIO_MAKE(helio_map_with, helio_map_options, __VA_ARGS__)
+
+typedef struct helio_shuffle_options {
+  size_t size;
+  helio_dataset *dataset;
+  int64_t buffer; /* over data that can be had in any order, a buffer of their whole number is one of indices */
+  uint64_t seed;  /* 0: by helio_set_seed() */
+  bool same_each_epoch;
+} helio_shuffle_options;
+
+HELIO_EXPORT helio_dataset *helio_shuffle_with(const helio_shuffle_options *options);
+#define helio_shuffle(...) HELIO_MAKE(helio_shuffle_with, helio_shuffle_options, __VA_ARGS__)
+
+typedef struct helio_batch_options {
+  size_t size;
+  helio_dataset *dataset;
+  int64_t batch;
+  bool drop_remainder;
+  double padding_value;                      /* of helio_padded_batch */
+  helio_shape shapes[HELIO_MOST_COMPONENTS]; /* likewise: −1: as the longest of the batch; rank 0: all of them */
+} helio_batch_options;
+
+HELIO_EXPORT helio_dataset *helio_batch_with(const helio_batch_options *options);
+HELIO_EXPORT helio_dataset *helio_padded_batch_with(const helio_batch_options *options);
+#define helio_batch(...)        HELIO_MAKE(helio_batch_with, helio_batch_options, __VA_ARGS__)
+#define helio_padded_batch(...) HELIO_MAKE(helio_padded_batch_with, helio_batch_options, __VA_ARGS__)
+
+HELIO_EXPORT helio_dataset *helio_repeat(helio_dataset *dataset, int64_t times); /* −1: for ever */
+HELIO_EXPORT helio_dataset *helio_take(helio_dataset *dataset, int64_t count);   /* −1: all */
+HELIO_EXPORT helio_dataset *helio_skip(helio_dataset *dataset, int64_t count);
+HELIO_EXPORT helio_dataset *helio_shard(helio_dataset *dataset, int64_t shards, int64_t index);
+HELIO_EXPORT helio_dataset *helio_cache(helio_dataset *dataset); /* in memory, as the first pass gave them */
+HELIO_EXPORT helio_dataset *helio_prefetch(helio_dataset *dataset, int elements); /* −1: as it proves good */
+HELIO_EXPORT helio_dataset *helio_concatenate_datasets(helio_dataset *first, helio_dataset *second);
+HELIO_EXPORT helio_dataset *helio_zip_list(helio_dataset *const *datasets, int count);
+
+#define HELIO_INFINITE (-1) /* helio_cardinality() of what never ends */
+#define HELIO_UNKNOWN  (-2) /* and of what cannot be known before */
+HELIO_EXPORT int64_t helio_cardinality(const helio_dataset *dataset);
+
+/* ---- iterating ---- */
+
+typedef struct helio_iterator helio_iterator;
+
+/* One pass over the data; a second iterator is the next epoch of shuffles. Ends with its pool, unless kept. */
+HELIO_EXPORT helio_iterator *helio_iterate(helio_dataset *dataset);
+
+/* Fills in the next element; false at the end, and on failure, which is pending then. */
+HELIO_EXPORT bool helio_next(helio_iterator *iterator, helio_element *element);
+
+/* Where the iterator stands, as text, to be freed with free(); another iterator of an equal dataset goes on from there,
+ * in this process or another. */
+HELIO_EXPORT char *helio_iterator_position(const helio_iterator *iterator);
+HELIO_EXPORT helio_status helio_iterator_restore(helio_iterator *iterator, const char *position);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
