@@ -5,6 +5,7 @@
 
 #include "nn/model.h"
 #include "ops/options.h"
+#include "ops/table.h"
 #include "runtime/error.h"
 #include "tensor/pool.h"
 
@@ -95,12 +96,14 @@ static helio_status infer(helio_layer *layer, helio_node *const *inputs, int cou
   return status;
 }
 
-helio_node *helio_apply_list(helio_layer *layer, helio_node *const *inputs, int count) {
+helio_node *helio_apply_list(helio_layer *layer, helio_node *const *inputs) {
   if (hi_enter("helio_apply")) return NULL;
-  bool good = layer && inputs && count > 0 && count <= 4096;
-  for (int i = 0; i < count && good; i++) good = inputs[i] != NULL;
-  if (!good) {
-    hi_fail(HELIO_INVALID_ARGUMENT, layer ? "%s: an input is NULL" : "the layer is NULL", layer ? layer->title : "");
+  int count = 0;
+  bool good = layer && inputs;
+  for (; good && inputs[count] != HELIO_END && count <= HI_MAX_INPUTS; count++) good = inputs[count] != NULL;
+  if (!good || count < 1 || count > HI_MAX_INPUTS) {
+    hi_fail(HELIO_INVALID_ARGUMENT, layer ? "%s: an input is NULL, or there are none" : "the layer is NULL",
+            layer ? layer->title : "");
     return NULL;
   }
   int outputs = layer->kind == &hi_functional_kind ? layer->model->output_count : 1;

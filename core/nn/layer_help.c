@@ -91,7 +91,7 @@ helio_status hi_expect_rank_of_least(const helio_shape *shape, int rank) {
 int64_t hi_channels(const helio_shape *shape) {
   char text[HI_SHAPE_TEXT];
   int64_t channels = shape->extent[shape->rank - 1];
-  if (channels == HI_ANY) {
+  if (channels < 0) {
     hi_fail(HELIO_INVALID_ARGUMENT, "the last axis of its input must be known, got shape %s",
             hi_known_text(shape, text));
   }

@@ -137,6 +137,7 @@ bool hi_model_usable(const helio_layer *model) {
 
 bool hi_model_ready(const helio_layer *owner) {
   if (!hi_model_usable(owner)) return false;
+  if (owner->kind == &hi_custom_kind && atomic_load(&owner->built)) return true; /* what was not called has none */
   if (owner->model->layer_count == 0) {
     hi_fail(HELIO_WRONG_STATE, "%s has no layers", owner->title);
     return false;
@@ -144,7 +145,7 @@ bool hi_model_ready(const helio_layer *owner) {
   bool ready = true;
   for (int i = 0; i < owner->model->layer_count && ready; i++) {
     const helio_layer *layer = owner->model->layers[i];
-    ready = layer->model ? hi_model_ready(layer) : layer->built;
+    ready = layer->model ? hi_model_ready(layer) : atomic_load(&layer->built);
   }
   if (!ready && !helio_error_pending()) {
     hi_fail(HELIO_WRONG_STATE,
@@ -258,7 +259,12 @@ helio_model *helio_sequential_with(const helio_sequential_options *given) {
     helio_type type = o.layers[0] ? input_type_for(o.layers[0], o.input_type, o.type) : o.input_type;
     if (!status) status = know_input(owner, &batch, type ? type : HELIO_FLOAT32);
   }
-  for (int i = 0; i < HELIO_MOST_LAYERS && o.layers[i] && !status; i++) status = add_layer(owner, o.layers[i]);
+  int count = 0;
+  while (count < HELIO_MOST_LAYERS && o.layers[count]) count++;
+  for (int i = count; i < HELIO_MOST_LAYERS && !status; i++) {
+    if (o.layers[i]) status = hi_fail(HELIO_INVALID_ARGUMENT, "layer %d is NULL, but others follow it", count);
+  }
+  for (int i = 0; i < count && !status; i++) status = add_layer(owner, o.layers[i]);
   if (!status) return owner;
   hi_drop(owner);
   return NULL;
@@ -445,10 +451,22 @@ helio_tensor *hi_model_call(helio_layer *owner, helio_tensor *const *inputs, int
   return y;
 }
 
+static helio_status check_batch(const helio_shape *batch) {
+  bool good = batch->rank >= 1 && batch->rank <= HELIO_MAX_RANK;
+  for (int i = 0; good && i < batch->rank; i++) good = batch->extent[i] >= HI_ANY;
+  if (good) return HELIO_OK;
+  return hi_fail(HELIO_INVALID_ARGUMENT,
+                 "that is not the shape of a batch: of 1 to %d axes, −1 where any extent will do", HELIO_MAX_RANK);
+}
+
 helio_status helio_model_build(helio_model *model, helio_shape input) {
   helio_status status = hi_enter(__func__);
   if (status) return status;
   if (!hi_model_usable(model)) return helio_error_pending();
   if (model->kind == &hi_functional_kind) return HELIO_OK;
-  return hi_layer_build(model, &input, 1);
+  bool knew = model->model->input_count > 0;
+  status = check_batch(&input);
+  if (!status) status = hi_layer_build(model, &input, 1);
+  if (status && !knew) model->model->input_count = 0;
+  return status;
 }

@@ -87,8 +87,9 @@ static helio_tensor *batch_call(helio_layer *layer, helio_tensor *const *inputs,
   (void)count;
   if (training && !layer->not_trainable) {
     mean = helio_nn_moments(inputs[0], &variance);
-    if (!mean || move(layer, "moving_mean", mean, o->momentum)) return NULL;
-    if (move(layer, "moving_variance", variance, o->momentum)) return NULL;
+    bool any = inputs[0]->elements > 0; /* a batch of none, which a replica may get, says nothing */
+    if (!mean || (any && move(layer, "moving_mean", mean, o->momentum))) return NULL;
+    if (any && move(layer, "moving_variance", variance, o->momentum)) return NULL;
   } else {
     mean = hi_layer_weight(layer, "moving_mean");
     variance = hi_layer_weight(layer, "moving_variance");

@@ -13,7 +13,8 @@ static helio_csv *read_with(const char *text, helio_read_csv_options options) {
   return csv;
 }
 
-#define READ(text, ...) read_with(text, (helio_read_csv_options){.size = sizeof(helio_read_csv_options), __VA_ARGS__})
+#define READ(...)          READ_AS(__VA_ARGS__, .size = sizeof(helio_read_csv_options))
+#define READ_AS(text, ...) read_with(text, (helio_read_csv_options){__VA_ARGS__})
 
 static void test_header_and_types(void **state) {
   (void)state;

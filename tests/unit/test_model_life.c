@@ -87,6 +87,62 @@ static void test_failed_additions(void **state) {
   for (int i = 0; i < 3; i++) helio_release(all[i]);
 }
 
+static void test_shapes_to_build(void **state) {
+  (void)state;
+  helio_model *model = helio_sequential({helio_dense(2)});
+  assert_int_equal(helio_model_build(model, (helio_shape){.rank = 100}), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "not the shape of a batch");
+  assert_int_equal(helio_model_build(model, HELIO_SHAPE(-1, -9)), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "not the shape of a batch");
+  assert_int_equal(helio_model_build(model, HELIO_SHAPE(-1, -1)), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "dense (Dense)");
+  assert_ok(helio_model_build(model, HELIO_SHAPE(-1, 3)));
+  assert_int_equal(helio_count_params(model), 8);
+  helio_release(model);
+  assert_null(helio_sequential({helio_dense(1), NULL, helio_dense(2)}));
+  expect_error(HELIO_INVALID_ARGUMENT, "layer 1 is NULL");
+  assert_null(helio_input(HELIO_SHAPE(-9)));
+  expect_error(HELIO_INVALID_ARGUMENT, "-9");
+}
+
+/* ---- a model of the user's own, of which a call needs only a part ---- */
+
+typedef struct part {
+  helio_layer *used, *idle;
+} part;
+
+static helio_tensor *call_part(void *self, helio_tensor *const *inputs, int count, bool training) {
+  part *p = self;
+  (void)count;
+  helio_tensor *x = helio_call(p->used, inputs[0]);
+  return training ? helio_call(p->idle, x) : x;
+}
+
+static void test_part_of_a_model(void **state) {
+  (void)state;
+  part p;
+  helio_model *model = helio_model_of(call_part, &p);
+  p.used = helio_track(model, helio_dense(3));
+  p.idle = helio_track(model, helio_dense(2));
+  assert_made(helio_call(model, helio_fill(HELIO_SHAPE(1, 4), 1)));
+  assert_int_equal(helio_weights(model)->count, 2);
+  assert_made(helio_call(model, helio_fill(HELIO_SHAPE(1, 4), 1), .training = true));
+  assert_int_equal(helio_weights(model)->count, 4);
+  helio_release(model);
+}
+
+/* A batch of none leaves the statistics of batch normalization alone. */
+static void test_empty_batch(void **state) {
+  (void)state;
+  float variance[2];
+  helio_layer *layer = helio_batch_normalization(.momentum = 0.5);
+  helio_model *model = helio_sequential({layer}, .input_shape = HELIO_SHAPE(2));
+  assert_made(helio_call(model, helio_fill(HELIO_SHAPE(0, 2), 1), .training = true));
+  assert_ok(helio_tensor_read(helio_value(helio_weights(model)->at[3]), variance, sizeof variance));
+  assert_float_equal(variance[0], 1, 0);
+  helio_release(model);
+}
+
 /* An accuracy chooses its kind by the first update that is good. */
 static void test_refused_update(void **state) {
   (void)state;
@@ -174,6 +230,9 @@ int main(void) {
       TEST(test_towers),
       TEST(test_swapped_weights),
       TEST(test_failed_additions),
+      TEST(test_shapes_to_build),
+      TEST(test_part_of_a_model),
+      TEST(test_empty_batch),
       TEST(test_refused_update),
       TEST(test_first_call_of_many),
       TEST(test_shutdown),

@@ -111,7 +111,7 @@ HELIO_EXPORT helio_tape *helio_tape_new_with(const helio_tape_options *options);
 #define helio_tape_new(...) helio_tape_new_with(&(helio_tape_options){.size = sizeof(helio_tape_options), __VA_ARGS__})
 
 /* HELIO_TAPE(tape) { … } records the operations of this thread inside. Tapes nest, each records. Entering a tape that
- * has given its gradients starts it anew. */
+ * has given its gradients starts it anew; a persistent one goes on, so it serves one step. */
 HELIO_EXPORT helio_scope helio_tape_enter(helio_tape *tape);
 HELIO_EXPORT void helio_tape_leave(helio_scope *scope);
 #define HELIO_TAPE(tape) HELIO_BLOCK(helio_tape_enter(tape), helio_tape_leave)
@@ -437,10 +437,10 @@ typedef struct helio_node helio_node;
 HELIO_EXPORT helio_node *helio_input_with(const helio_input_options *options);
 #define helio_input(...) HELIO_MAKE(helio_input_with, helio_input_options, __VA_ARGS__)
 
-HELIO_EXPORT helio_node *helio_apply_list(helio_layer *layer, helio_node *const *inputs, int count);
-#define helio_apply(layer, ...)                                                                                        \
-  helio_apply_list(layer, (helio_node *[]){__VA_ARGS__},                                                               \
-                   (int)(sizeof((helio_node *[]){__VA_ARGS__}) / sizeof(helio_node *)))
+/* The list ends with HELIO_END, which the macro adds: a NULL in it is the error of whoever made it. */
+#define HELIO_END ((helio_node *)(intptr_t)-1)
+HELIO_EXPORT helio_node *helio_apply_list(helio_layer *layer, helio_node *const *inputs);
+#define helio_apply(layer, ...) helio_apply_list(layer, (helio_node *[]){__VA_ARGS__, HELIO_END})
 
 /* The results of a node that has several, of a model applied: output 0 is the node itself. */
 HELIO_EXPORT helio_node *helio_node_output(helio_node *node, int output);
@@ -491,7 +491,8 @@ typedef struct helio_call_options {
 HELIO_EXPORT helio_tensor *helio_call_with(const helio_call_options *options);
 #define helio_call(...) HELIO_MAKE(helio_call_with, helio_call_options, __VA_ARGS__)
 
-/* Makes the variables for inputs of this shape, which counts the batch (−1: any). */
+/* Makes the variables for inputs of this shape, which counts the batch (−1: any). A model of the user's own is called
+ * on zeros for that. */
 HELIO_EXPORT helio_status helio_model_build(helio_model *model, helio_shape input);
 
 HELIO_EXPORT const char *helio_layer_name(const helio_layer *layer);
@@ -583,7 +584,7 @@ typedef struct helio_compute_loss_options {
   size_t size;
   const helio_loss *loss;
   helio_tensor *labels, *predictions;
-  helio_tensor *sample_weights; /* one for each sample, or for each loss; NULL: all 1 */
+  helio_tensor *sample_weights; /* one for each sample, also where a sample has several losses, or for each loss */
 } helio_compute_loss_options;
 
 HELIO_EXPORT helio_tensor *helio_compute_loss_with(const helio_compute_loss_options *options);
