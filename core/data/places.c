@@ -36,6 +36,13 @@ const hi_known_set *hi_known_set_named(const char *name) {
   return NULL;
 }
 
+char **helio_data_names(void) {
+  const char *list[sizeof sets / sizeof sets[0]];
+  int count = 0;
+  for (; count < (int)(sizeof sets / sizeof sets[0]); count++) list[count] = sets[count].name;
+  return hi_enter_unstarted(__func__) ? NULL : hi_list_of(list, count);
+}
+
 /* ---- folders ---- */
 
 /* Where files that can be had again lie, by the rules of XDG, whose variables are no settings of ours; "" if the user
@@ -65,6 +72,15 @@ static char **list_folders(const char *folder) {
 
 char **helio_data_folders(const char *folder) {
   return hi_enter(__func__) ? NULL : list_folders(folder);
+}
+
+char *helio_data_cache(void) {
+  char folder[PATH_MAX];
+  if (hi_enter_unstarted(__func__)) return NULL;
+  cache_folder(folder);
+  char *copy = strdup(folder);
+  if (!copy) hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of the cache folder");
+  return copy;
 }
 
 /* ---- files ---- */

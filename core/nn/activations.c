@@ -13,7 +13,7 @@ helio_layer *helio_activation_layer_with(const helio_activation_options *options
   return hi_layer_new("helio_activation_layer", &hi_activation_kind, options);
 }
 
-helio_layer *helio_softmax_layer_with(const helio_plain_options *options) {
+helio_layer *helio_softmax_layer_with(const helio_softmax_options *options) {
   return hi_layer_new("helio_softmax_layer", &hi_softmax_kind, options);
 }
 
@@ -90,9 +90,28 @@ static helio_tensor *activation_call(helio_layer *layer, helio_tensor *const *in
   return hi_layer_activate(inputs[0], o->activation);
 }
 
+static helio_status softmax_check(helio_layer *layer) {
+  helio_softmax_options *o = layer->options;
+  return hi_complete_axes(&o->axes);
+}
+
+static helio_status softmax_shape(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result) {
+  const helio_softmax_options *o = layer->options;
+  helio_axes axes;
+  (void)count;
+  *result = inputs[0];
+  return hi_axes_of(&o->axes, inputs, &axes);
+}
+
+/* Only along the last axis, which losses work along, does the result remember its logits. */
 static helio_tensor *softmax_call(helio_layer *layer, helio_tensor *const *inputs, int count, bool training) {
-  (void)layer, (void)count, (void)training;
-  return hi_layer_activate(inputs[0], HELIO_SOFTMAX);
+  const helio_softmax_options *o = layer->options;
+  const helio_shape *shape = &inputs[0]->shape;
+  helio_axes axes;
+  (void)count, (void)training;
+  helio_tensor *x = hi_axes_of(&o->axes, shape, &axes) ? NULL : hi_axes_joined(inputs[0], &axes);
+  if (x == inputs[0]) return hi_layer_activate(x, HELIO_SOFTMAX);
+  return x ? hi_axes_apart(helio_softmax(x), &axes, shape) : NULL;
 }
 
 /* ---- ReLU ---- */
@@ -144,18 +163,19 @@ const hi_layer_kind hi_activation_kind = {
 };
 
 static const hi_field softmax_fields[] = {
-    {"axis", HI_FIELD_FIXED, 0, "-1|[-1]"},
+    {"axis", HI_FIELD_AXES, offsetof(helio_softmax_options, axes), "number"},
     {0},
 };
 
 const hi_layer_kind hi_softmax_kind = {
     .class_name = "Softmax",
     .base_name = "softmax",
-    .options_size = sizeof(helio_plain_options),
-    .common = offsetof(helio_plain_options, name),
+    .options_size = sizeof(helio_softmax_options),
+    .common = offsetof(helio_softmax_options, name),
     .least_inputs = 1,
     .most_inputs = 1,
-    .shape = hi_shape_of_input,
+    .check = softmax_check,
+    .shape = softmax_shape,
     .call = softmax_call,
     .fields = softmax_fields,
 };

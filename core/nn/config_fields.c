@@ -12,6 +12,7 @@ static const hi_form *const forms[] = {
     [HI_FIELD_NOT_FLAG] = &hi_form_flag,
     [HI_FIELD_PAIR] = &hi_form_pair,
     [HI_FIELD_PADDING] = &hi_form_padding,
+    [HI_FIELD_INTERPOLATION] = &hi_form_interpolation,
     [HI_FIELD_ACTIVATION] = &hi_form_activation,
     [HI_FIELD_INITIALIZER] = &hi_form_initializer,
     [HI_FIELD_REGULARIZER] = &hi_form_regularizer,

@@ -18,7 +18,7 @@ extern const hi_form hi_form_int, hi_form_int64, hi_form_real, hi_form_flag, hi_
 extern const hi_form hi_form_pair, hi_form_borders, hi_form_shape, hi_form_axes;
 
 /* config_objects.c */
-extern const hi_form hi_form_padding, hi_form_name, hi_form_fixed;
+extern const hi_form hi_form_padding, hi_form_interpolation, hi_form_name, hi_form_fixed;
 extern const hi_form hi_form_activation, hi_form_type, hi_form_initializer, hi_form_regularizer;
 
 /* "expected …, got …" */

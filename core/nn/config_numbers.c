@@ -17,7 +17,7 @@ static helio_status read_between(const json_t *value, int64_t low, int64_t high,
 /* Zero would be taken for the default. */
 static helio_status read_int(const hi_field *field, const json_t *value, void *place) {
   int64_t number;
-  (void)field;
+  if (field->only && json_array_size(value) == 1) value = json_array_get(value, 0); /* 0 of what is no list */
   helio_status status = read_between(value, INT_MIN, INT_MAX, &number);
   if (!status && number == 0) status = hi_fail(HELIO_NOT_SUPPORTED, "0 is not supported");
   if (!status) *(int *)place = (int)number;
@@ -168,9 +168,12 @@ static json_t *write_shape(const hi_field *field, const void *place) {
 
 static helio_status read_axes(const hi_field *field, const json_t *value, void *place) {
   int64_t numbers[HELIO_MAX_RANK];
-  helio_axes axes = {0};
-  (void)field;
-  axes.count = read_list(value, 0, HELIO_MAX_RANK, INT_MIN, numbers);
+  helio_axes axes = {.count = 1};
+  if (!field->only || !json_is_integer(value)) {
+    axes.count = read_list(value, 1, HELIO_MAX_RANK, INT_MIN, numbers);
+  } else if (read_between(value, INT_MIN, INT_MAX, &numbers[0])) {
+    axes.count = -1;
+  }
   if (axes.count < 0) return helio_error_pending();
   for (int i = 0; i < axes.count; i++) axes.axis[i] = (int)numbers[i];
   *(helio_axes *)place = axes;
@@ -180,7 +183,7 @@ static helio_status read_axes(const hi_field *field, const json_t *value, void *
 static json_t *write_axes(const hi_field *field, const void *place) {
   const helio_axes *axes = place;
   int64_t numbers[HELIO_MAX_RANK];
-  (void)field;
+  if (field->only && axes->count == 1) return json_integer(axes->axis[0]);
   for (int i = 0; i < axes->count; i++) numbers[i] = axes->axis[i];
   return write_list(numbers, axes->count);
 }

@@ -39,6 +39,23 @@ static json_t *write_padding(const hi_field *field, const void *place) {
   return json_string(paddings[*(const helio_padding *)place]);
 }
 
+static const char *const interpolations[] = {[HELIO_NEAREST] = "nearest", [HELIO_BILINEAR] = "bilinear"};
+
+static helio_status read_interpolation(const hi_field *field, const json_t *value, void *place) {
+  (void)field;
+  for (helio_interpolation kind = HELIO_NEAREST; json_is_string(value) && kind <= HELIO_BILINEAR; kind++) {
+    if (strcmp(json_string_value(value), interpolations[kind]) != 0) continue;
+    *(helio_interpolation *)place = kind;
+    return HELIO_OK;
+  }
+  return hi_form_refuse(HELIO_NOT_SUPPORTED, "\"nearest\" or \"bilinear\"", value);
+}
+
+static json_t *write_interpolation(const hi_field *field, const void *place) {
+  (void)field;
+  return json_string(interpolations[*(const helio_interpolation *)place]);
+}
+
 /* ---- what must be as it is ---- */
 
 /* The value that ends at the next '|', which is passed over. */
@@ -270,6 +287,7 @@ static json_t *write_regularizer(const hi_field *field, const void *place) {
 /* ---- forms ---- */
 
 const hi_form hi_form_padding = {read_padding, write_padding};
+const hi_form hi_form_interpolation = {read_interpolation, write_interpolation};
 const hi_form hi_form_name = {read_name, write_name};
 const hi_form hi_form_fixed = {read_fixed, write_fixed};
 const hi_form hi_form_activation = {read_activation, write_activation};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ZeroPadding2D, UpSampling2D and Rescaling: images made fit. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "nn/kinds.h"
 #include "nn/layer_help.h"
@@ -64,7 +65,9 @@ static helio_status sampling_check(helio_layer *layer) {
   helio_status status = hi_complete_pair("size", factors, 2, 2);
   o->factor = factors[0];
   o->width_factor = factors[1];
-  return status;
+  if (!o->interpolation) o->interpolation = HELIO_NEAREST;
+  if (status || o->interpolation == HELIO_NEAREST || o->interpolation == HELIO_BILINEAR) return status;
+  return hi_fail(HELIO_INVALID_ARGUMENT, "%d is not an interpolation", (int)o->interpolation);
 }
 
 static helio_status sampling_shape(const helio_layer *layer, const helio_shape *inputs, int count,
@@ -80,14 +83,57 @@ static helio_status sampling_shape(const helio_layer *layer, const helio_shape *
 }
 
 /* Zeros with an axis behind each of rows and columns, over which x is repeated; the gradient sums over them. */
+static helio_tensor *repeated(const helio_up_sampling2d_options *o, helio_tensor *x) {
+  const int64_t *extent = x->shape.extent;
+  helio_tensor *apart = helio_reshape(x, HELIO_SHAPE(extent[0], extent[1], 1, extent[2], 1, extent[3]));
+  return helio_add(apart, helio_fill(HELIO_SHAPE(1, 1, o->factor, 1, o->width_factor, 1), 0, .type = x->type));
+}
+
+/* Of the places that one element becomes, how far each lies towards the next one (side 1) or the one before (−1), the
+ * element's own center being 0 and the distance of elements 1. */
+static helio_tensor *distances(int factor, int side, helio_type type) {
+  size_t bytes = helio_type_bytes(type);
+  char *numbers = malloc((size_t)factor * bytes);
+  if (!numbers) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %d factors", factor);
+    return NULL;
+  }
+  for (int i = 0; i < factor; i++) {
+    double place = ((i + 0.5) / factor - 0.5) * side;
+    hi_type_encode(type, place > 0 ? place : 0, numbers + (size_t)i * bytes);
+  }
+  helio_tensor *result = helio_constant(numbers, HELIO_SHAPE(factor, 1), .type = type);
+  free(numbers);
+  return result;
+}
+
+/* x, which is (outer, extent, 1, inner), with `factor` places for each element: towards its neighbours by the step to
+ * them, which is 0 beyond the border. */
+static helio_tensor *interpolated(helio_tensor *x, int factor) {
+  if (!x) return NULL;
+  helio_shape none = HELIO_SHAPE(0, 0, 0, 0), one = HELIO_SHAPE(0, 1, 0, 0), rest = HELIO_SHAPE(-1, -1, -1, -1);
+  helio_shape all_but_last = HELIO_SHAPE(-1, x->shape.extent[1] - 1, -1, -1);
+  helio_tensor *steps = helio_sub(helio_slice(x, one, rest), helio_slice(x, none, all_but_last));
+  helio_tensor *next = helio_mul(helio_pad(steps, none, one), distances(factor, 1, x->type));
+  helio_tensor *before = helio_mul(helio_pad(steps, one, none), distances(factor, -1, x->type));
+  return helio_add(x, helio_sub(next, before));
+}
+
+static helio_tensor *bilinear(const helio_up_sampling2d_options *o, helio_tensor *x) {
+  const int64_t *extent = x->shape.extent;
+  int64_t rows = hi_extent_times(hi_extent_times(extent[1], o->factor), extent[0]);
+  x = interpolated(helio_reshape(x, HELIO_SHAPE(extent[0], extent[1], 1, extent[2] * extent[3])), o->factor);
+  return interpolated(helio_reshape(x, HELIO_SHAPE(rows, extent[2], 1, extent[3])), o->width_factor);
+}
+
+/* No elements: nothing lies between them. */
 static helio_tensor *sampling_call(helio_layer *layer, helio_tensor *const *inputs, int count, bool training) {
   const helio_up_sampling2d_options *o = layer->options;
-  helio_shape x = inputs[0]->shape, result;
+  helio_shape result;
   (void)training;
-  if (sampling_shape(layer, &x, count, &result)) return NULL;
-  helio_tensor *apart = helio_reshape(inputs[0], HELIO_SHAPE(x.extent[0], x.extent[1], 1, x.extent[2], 1, x.extent[3]));
-  helio_tensor *zeros = helio_fill(HELIO_SHAPE(1, 1, o->factor, 1, o->width_factor, 1), 0, .type = inputs[0]->type);
-  return helio_reshape(helio_add(apart, zeros), result);
+  if (sampling_shape(layer, &inputs[0]->shape, count, &result)) return NULL;
+  bool between = o->interpolation == HELIO_BILINEAR && inputs[0]->elements > 0;
+  return helio_reshape(between ? bilinear(o, inputs[0]) : repeated(o, inputs[0]), result);
 }
 
 /* ---- Rescaling ---- */
@@ -131,7 +177,7 @@ const hi_layer_kind hi_zero_padding2d_kind = {
 static const hi_field sampling_fields[] = {
     {"size", HI_FIELD_PAIR, offsetof(helio_up_sampling2d_options, factor), NULL},
     {"data_format", HI_FIELD_FIXED, 0, "\"channels_last\""},
-    {"interpolation", HI_FIELD_FIXED, 0, "\"nearest\""},
+    {"interpolation", HI_FIELD_INTERPOLATION, offsetof(helio_up_sampling2d_options, interpolation), NULL},
     {0},
 };
 

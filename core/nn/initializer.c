@@ -140,6 +140,7 @@ static drawing scaled(double scale, double fan, bool uniform) {
 
 static drawing drawing_of(const helio_initializer *o, const helio_shape *shape) {
   double in, out, deviation = o->deviation == 0 && !signbit(o->deviation) ? 0.05 : o->deviation;
+  drawing mean = {CONSTANT, o->mean + 0.0, 0}; /* not −0 */
   fans(shape, &in, &out);
   switch (o->kind) {
   case HELIO_ZEROS:
@@ -161,9 +162,9 @@ static drawing drawing_of(const helio_initializer *o, const helio_shape *shape) 
   case HELIO_RANDOM_UNIFORM:
     return o->low == 0 && o->high == 0 ? (drawing){UNIFORM, -0.05, 0.05} : (drawing){UNIFORM, o->low, o->high};
   case HELIO_RANDOM_NORMAL:
-    return (drawing){NORMAL, o->mean, deviation};
+    return deviation == 0 ? mean : (drawing){NORMAL, o->mean, deviation};
   case HELIO_TRUNCATED_NORMAL:
-    return (drawing){TRUNCATED, o->mean, deviation};
+    return deviation == 0 ? mean : (drawing){TRUNCATED, o->mean, deviation};
   default:
     return scaled(1, (in + out) / 2, true);
   }

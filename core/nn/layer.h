@@ -10,23 +10,24 @@ enum { HI_ANY = -1, HI_MOST_WEIGHTS = 8 }; /* an extent that is not known; varia
 
 /* How an option of a layer stands in Keras' JSON config (nn/config.c). */
 typedef enum hi_field_kind {
-  HI_FIELD_INT = 1,     /* int */
-  HI_FIELD_INT64,       /* int64_t */
-  HI_FIELD_REAL,        /* double; zero is stored as HELIO_ZERO */
-  HI_FIELD_FLAG,        /* bool */
-  HI_FIELD_NOT_FLAG,    /* bool that says the opposite: use_bias → no_bias */
-  HI_FIELD_PAIR,        /* int[2]: a positive number, or a list of one or two; written as one if the second is 0 */
-  HI_FIELD_PADDING,     /* helio_padding */
-  HI_FIELD_ACTIVATION,  /* helio_activation */
-  HI_FIELD_INITIALIZER, /* helio_initializer */
-  HI_FIELD_REGULARIZER, /* helio_regularizer */
-  HI_FIELD_SHAPE,       /* helio_shape */
-  HI_FIELD_AXES,        /* helio_axes */
-  HI_FIELD_SEED,        /* uint64_t; null: 0 */
-  HI_FIELD_BORDERS,     /* int[4]: Keras' padding of images in its three forms */
-  HI_FIELD_NAME,        /* const char *; null: NULL */
-  HI_FIELD_TYPE,        /* helio_type; null: 0 */
-  HI_FIELD_FIXED,       /* not an option of ours: must be what `only` says, as JSON text */
+  HI_FIELD_INT = 1,       /* int */
+  HI_FIELD_INT64,         /* int64_t */
+  HI_FIELD_REAL,          /* double; zero is stored as HELIO_ZERO */
+  HI_FIELD_FLAG,          /* bool */
+  HI_FIELD_NOT_FLAG,      /* bool that says the opposite: use_bias → no_bias */
+  HI_FIELD_PAIR,          /* int[2]: a positive number, or a list of one or two; written as one if the second is 0 */
+  HI_FIELD_PADDING,       /* helio_padding */
+  HI_FIELD_INTERPOLATION, /* helio_interpolation */
+  HI_FIELD_ACTIVATION,    /* helio_activation */
+  HI_FIELD_INITIALIZER,   /* helio_initializer */
+  HI_FIELD_REGULARIZER,   /* helio_regularizer */
+  HI_FIELD_SHAPE,         /* helio_shape */
+  HI_FIELD_AXES,          /* helio_axes */
+  HI_FIELD_SEED,          /* uint64_t; null: 0 */
+  HI_FIELD_BORDERS,       /* int[4]: Keras' padding of images in its three forms */
+  HI_FIELD_NAME,          /* const char *; null: NULL */
+  HI_FIELD_TYPE,          /* helio_type; null: 0 */
+  HI_FIELD_FIXED,         /* not an option of ours: must be what `only` says, as JSON text */
 } hi_field_kind;
 
 typedef struct hi_field {
@@ -35,7 +36,8 @@ typedef struct hi_field {
   size_t offset; /* in the options */
 
   /* HI_FIELD_FIXED: values that mean what we do, separated by '|'; the first of them is written. HI_FIELD_INITIALIZER:
-   * the class where none is given. HI_FIELD_REAL: "null" if null stands for 0. */
+   * the class where none is given. HI_FIELD_REAL: "null" if null stands for 0. HI_FIELD_INT: "list" if it may stand in
+   * a list, alone. HI_FIELD_AXES: "number" if one axis may stand in none, as it is then written. */
   const char *only;
 } hi_field;
 

@@ -26,6 +26,12 @@ helio_status hi_complete_pair(const char *name, int numbers[2], int otherwise, i
   return HELIO_OK;
 }
 
+helio_status hi_complete_axes(helio_axes *axes) {
+  if (axes->count == 0) *axes = HELIO_AXES(-1);
+  if (axes->count > 0 && axes->count <= HELIO_MAX_RANK) return HELIO_OK;
+  return hi_fail(HELIO_INVALID_ARGUMENT, "%d axes are given, not 1 … %d", axes->count, HELIO_MAX_RANK);
+}
+
 helio_status hi_check_positive(const char *name, int64_t number) {
   if (number > 0) return HELIO_OK;
   return hi_fail(HELIO_INVALID_ARGUMENT, "%s is %lld, which is not positive", name, (long long)number);
@@ -88,14 +94,37 @@ helio_status hi_expect_rank_of_least(const helio_shape *shape, int rank) {
                  hi_known_text(shape, text));
 }
 
-int64_t hi_channels(const helio_shape *shape) {
+int64_t hi_known_extent(const helio_shape *shape, int axis) {
   char text[HI_SHAPE_TEXT];
-  int64_t channels = shape->extent[shape->rank - 1];
-  if (channels < 0) {
-    hi_fail(HELIO_INVALID_ARGUMENT, "the last axis of its input must be known, got shape %s",
+  if (shape->extent[axis] < 0) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "axis %d of its input must be known, got shape %s", axis,
             hi_known_text(shape, text));
   }
-  return channels;
+  return shape->extent[axis];
+}
+
+int64_t hi_channels(const helio_shape *shape) {
+  return hi_known_extent(shape, shape->rank - 1);
+}
+
+helio_status hi_axes_of(const helio_axes *given, const helio_shape *shape, helio_axes *axes) {
+  bool taken[HELIO_MAX_RANK] = {false};
+  char text[HI_SHAPE_TEXT];
+  for (int i = 0; i < given->count; i++) {
+    int axis = given->axis[i] < 0 ? given->axis[i] + shape->rank : given->axis[i];
+    bool known = axis >= 0 && axis < shape->rank;
+    if (!known || taken[axis]) {
+      return hi_fail(HELIO_INVALID_ARGUMENT,
+                     known ? "axis %d is given twice for shape %s" : "there is no axis %d in shape %s", given->axis[i],
+                     hi_known_text(shape, text));
+    }
+    taken[axis] = true;
+  }
+  axes->count = 0;
+  for (int i = 0; i < shape->rank; i++) {
+    if (taken[i]) axes->axis[axes->count++] = i;
+  }
+  return HELIO_OK;
 }
 
 helio_status hi_shape_of_input(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result) {
@@ -118,6 +147,54 @@ helio_status hi_window_places(const hi_window *window, helio_shape *shape) {
     shape->extent[1 + i] = (extent - covered) / stride + 1;
   }
   return HELIO_OK;
+}
+
+/* ---- axes ---- */
+
+static bool is_last(const helio_axes *axes, int rank) {
+  return axes->count == 1 && axes->axis[0] == rank - 1;
+}
+
+/* All other axes, then these; true if that is how they stand anyway. */
+static bool order_for(const helio_axes *axes, int rank, helio_axes *order) {
+  bool stands = true;
+  int next = 0, others = 0;
+  for (int i = 0; i < rank; i++) {
+    bool moves = next < axes->count && axes->axis[next] == i;
+    int place = moves ? rank - axes->count + next++ : others++;
+    order->axis[place] = i;
+    stands = stands && place == i;
+  }
+  order->count = rank;
+  return stands;
+}
+
+helio_tensor *hi_axes_joined(helio_tensor *x, const helio_axes *axes) {
+  helio_axes order;
+  int rank = x->shape.rank, others = rank - axes->count;
+  if (is_last(axes, rank)) return x;
+  if (!order_for(axes, rank, &order)) x = helio_transpose(x, order);
+  if (!x) return NULL;
+  helio_shape joined = {.rank = others + 1};
+  for (int i = 0; i < others; i++) joined.extent[i] = x->shape.extent[i];
+  joined.extent[others] = 1;
+  for (int i = others; i < rank; i++) {
+    joined.extent[others] = hi_extent_times(joined.extent[others], x->shape.extent[i]);
+  }
+  return helio_reshape(x, joined);
+}
+
+helio_tensor *hi_axes_apart(helio_tensor *y, const helio_axes *axes, const helio_shape *shape) {
+  helio_axes order, back = {.count = shape->rank};
+  helio_shape moved = {.rank = shape->rank};
+  if (is_last(axes, shape->rank)) return y;
+  bool stands = order_for(axes, shape->rank, &order);
+  for (int i = 0; i < shape->rank; i++) {
+    moved.extent[i] = shape->extent[order.axis[i]];
+    back.axis[order.axis[i]] = i;
+  }
+  y = helio_reshape(y, moved);
+  return stands ? y : helio_transpose(y, back);
 }
 
 /* ---- results ---- */

@@ -14,6 +14,9 @@ double hi_real_or(double given, double otherwise);
  * layers with one axis, which `axes` says, the second may not differ and becomes 0. */
 helio_status hi_complete_pair(const char *name, int numbers[2], int otherwise, int axes);
 
+/* Completes a list of axes: none stands for the last. */
+helio_status hi_complete_axes(helio_axes *axes);
+
 /* Fails unless the number is at least 1, or neither regularizer is negative. */
 helio_status hi_check_positive(const char *name, int64_t number);
 helio_status hi_check_regularizers(helio_regularizer first, helio_regularizer second);
@@ -34,8 +37,13 @@ int64_t hi_sample_elements(const helio_shape *shape);
 helio_status hi_expect_rank(const helio_shape *shape, int rank, const char *axes);
 helio_status hi_expect_rank_of_least(const helio_shape *shape, int rank);
 
-/* The last extent, which variables depend on; −1 with the error set if it is not known. */
+/* The extent of an axis that variables depend on, or of the last one; −1 with the error set if it is not known. */
+int64_t hi_known_extent(const helio_shape *shape, int axis);
 int64_t hi_channels(const helio_shape *shape);
+
+/* The axes of an option as those of a shape: from 0 on, ascending. Fails, with the shape, if it does not have one of
+ * them or has it twice. */
+helio_status hi_axes_of(const helio_axes *given, const helio_shape *shape, helio_axes *axes);
 
 /* A rule for kind->shape: the result is as the first input. */
 helio_status hi_shape_of_input(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result);
@@ -56,6 +64,11 @@ helio_status hi_window_places(const hi_window *window, helio_shape *shape);
  * which hi_layer_activated() sees to. */
 helio_activation hi_layer_fusible(helio_activation activation);
 helio_tensor *hi_layer_activated(helio_tensor *y, helio_activation activation);
+
+/* What an operation does along the last axis it does along others, ascending ones, if they are moved to the end and
+ * made one, and what comes out is brought back to the input's shape. The last axis alone stays where it is. */
+helio_tensor *hi_axes_joined(helio_tensor *x, const helio_axes *axes);
+helio_tensor *hi_axes_apart(helio_tensor *y, const helio_axes *axes, const helio_shape *shape);
 
 /* A scalar of a tensor's type. */
 helio_tensor *hi_scalar_like(const helio_tensor *x, double value);

@@ -27,6 +27,7 @@ static helio_loss *new_loss(const hi_loss_kind *kind, const helio_loss_options *
   loss->options.name = NULL;
   if (!loss->options.reduction) loss->options.reduction = HELIO_LOSS_MEAN;
   if (loss->options.delta == 0) loss->options.delta = 1;
+  if (loss->options.axis == 0) loss->options.axis = -1;
   loss->name = strdup(name);
   if (loss->name) return loss;
   hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of loss %s", name);
@@ -39,6 +40,8 @@ static const char *unknown_option(const hi_loss_kind *kind, const helio_loss_opt
   if (o->softmax_twice && !(kind->options & HI_LOSS_FROM_LOGITS)) return "softmax_twice";
   if (o->label_smoothing != 0 && !(kind->options & HI_LOSS_SMOOTHING)) return "label_smoothing";
   if (o->delta != 0 && !(kind->options & HI_LOSS_DELTA)) return "delta";
+  if (o->axis != 0 && !(kind->options & HI_LOSS_AXIS)) return "axis";
+  if ((o->ignores_class || o->ignore_class != 0) && !(kind->options & HI_LOSS_IGNORE)) return "ignore_class";
   return NULL;
 }
 
@@ -55,6 +58,9 @@ static helio_status check_options(const hi_loss_kind *kind, const helio_loss_opt
     return hi_fail(HELIO_INVALID_ARGUMENT, "label_smoothing is %g, not in 0 … 1", o->label_smoothing);
   }
   if (!(o->delta >= 0)) return hi_fail(HELIO_INVALID_ARGUMENT, "delta is %g", o->delta);
+  if (o->ignore_class != 0 && !o->ignores_class) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "ignore_class is %d, but ignores_class is not set", o->ignore_class);
+  }
   return HELIO_OK;
 }
 
@@ -176,22 +182,36 @@ helio_tensor *hi_loss_values(const helio_loss *loss, helio_tensor *labels, helio
 
 /* ---- weights and reduction ---- */
 
-static helio_tensor *reduce(const helio_loss *loss, helio_tensor *values, helio_tensor *weights) {
+/* 1 for each loss that counts and 0 for one of a class to be ignored; NULL, with no error: all count. */
+static helio_tensor *counted_of(const helio_loss *loss, helio_tensor *labels, const helio_tensor *predictions,
+                                helio_type type) {
+  if (!loss->options.ignores_class) return NULL;
+  helio_tensor *classes = hi_class_numbers(labels, predictions);
+  return classes ? hi_in_type(hi_loss_counted(&loss->options, classes), type) : NULL;
+}
+
+/* The divisor of a mean is the number of losses that count, whatever they weigh. */
+static helio_tensor *reduce(const helio_loss *loss, helio_tensor *values, helio_tensor *weights,
+                            helio_tensor *counted) {
   helio_loss_reduction reduction = loss->options.reduction;
   if (!values || reduction == HELIO_LOSS_NONE || values->shape.rank == 0) return values;
   if (reduction == HELIO_LOSS_SUM || values->elements == 0) return helio_sum(values);
-  if (reduction == HELIO_LOSS_MEAN || !weights) return helio_mean(values);
-  return hi_divide_no_nan(helio_sum(values), helio_sum(weights));
+  helio_tensor *divisor = reduction == HELIO_LOSS_MEAN || !weights ? counted : weights;
+  return divisor ? hi_divide_no_nan(helio_sum(values), helio_sum(divisor)) : helio_mean(values);
 }
 
 static helio_tensor *compute(const helio_loss *loss, helio_tensor *labels, helio_tensor *predictions,
                              helio_tensor *weights) {
   if (weights && !hi_tensor_usable(weights, "sample weights")) return NULL;
   helio_tensor *values = hi_loss_values(loss, labels, predictions);
-  if (!values || !weights) return reduce(loss, values, NULL);
+  helio_tensor *counted = values ? counted_of(loss, labels, predictions, values->type) : NULL;
+  if (helio_error_pending()) return NULL;
+  if (!weights) return reduce(loss, values, NULL, counted);
   if (hi_match_ranks(&values, &weights)) return NULL;
   weights = hi_weights_for(weights, values);
-  return weights ? reduce(loss, helio_mul(values, weights), weights) : NULL;
+  if (!weights) return NULL;
+  helio_tensor *effective = counted ? helio_mul(weights, helio_reshape(counted, values->shape)) : weights;
+  return reduce(loss, helio_mul(values, weights), effective, counted);
 }
 
 helio_tensor *helio_compute_loss_with(const helio_compute_loss_options *given) {

@@ -7,7 +7,7 @@
 #include "tensor/tensor.h"
 
 /* Options that not all losses know. */
-enum { HI_LOSS_FROM_LOGITS = 1, HI_LOSS_SMOOTHING = 2, HI_LOSS_DELTA = 4 };
+enum { HI_LOSS_FROM_LOGITS = 1, HI_LOSS_SMOOTHING = 2, HI_LOSS_DELTA = 4, HI_LOSS_AXIS = 8, HI_LOSS_IGNORE = 16 };
 
 typedef struct hi_loss_kind {
   hi_names names;
@@ -33,6 +33,9 @@ enum {
 };
 
 extern const hi_loss_kind hi_loss_kinds[HI_LOSS_KINDS];
+
+/* Which of these numbers of classes are not the one to be ignored. */
+helio_tensor *hi_loss_counted(const helio_loss_options *options, helio_tensor *classes);
 
 struct helio_loss {
   hi_object object;

@@ -42,14 +42,14 @@ static helio_tensor *huber(const helio_loss_options *o, helio_tensor *y, helio_t
 }
 
 /* Divided by its length; what is shorter than epsilon, by epsilon. */
-static helio_tensor *direction(helio_tensor *x) {
-  helio_tensor *square = helio_sum(helio_square(x), .axes = HELIO_AXES(-1), .keep_dims = true);
+static helio_tensor *direction(helio_tensor *x, int axis) {
+  helio_tensor *square = helio_sum(helio_square(x), .axes = HELIO_AXES(axis), .keep_dims = true);
   return square ? helio_mul(x, helio_rsqrt(helio_maximum(square, hi_scalar(x->type, epsilon * epsilon)))) : NULL;
 }
 
 static helio_tensor *cosine_similarity(const helio_loss_options *o, helio_tensor *y, helio_tensor *p, bool logits) {
-  (void)o, (void)logits;
-  return helio_neg(sum_of_last(helio_mul(direction(y), direction(p))));
+  (void)logits;
+  return helio_neg(helio_sum(helio_mul(direction(y, o->axis), direction(p, o->axis)), .axes = HELIO_AXES(o->axis)));
 }
 
 /* ---- distributions ---- */
@@ -86,10 +86,23 @@ static helio_tensor *categorical_crossentropy(const helio_loss_options *o, helio
 }
 
 /* Logarithms of probabilities are logits: softmax makes the probabilities of them, divided by their sum. */
+static helio_tensor *sparse_of_all(helio_tensor *y, helio_tensor *p, bool logits) {
+  return helio_nn_sparse_cross_entropy(logits ? p : helio_log(helio_clip(p, epsilon, 1 - epsilon)), y);
+}
+
+helio_tensor *hi_loss_counted(const helio_loss_options *options, helio_tensor *classes) {
+  return helio_not_equal(classes, hi_scalar(classes->type, options->ignore_class));
+}
+
+/* A row whose class is ignored is one of zeros and class 0 with a loss of 0, so that whatever is predicted there, a NaN
+ * too, reaches neither value nor gradient. */
 static helio_tensor *sparse_categorical_crossentropy(const helio_loss_options *o, helio_tensor *y, helio_tensor *p,
                                                      bool logits) {
-  (void)o;
-  return helio_nn_sparse_cross_entropy(logits ? p : helio_log(helio_clip(p, epsilon, 1 - epsilon)), y);
+  if (!o->ignores_class) return sparse_of_all(y, p, logits);
+  helio_tensor *counted = hi_loss_counted(o, y), *zero = hi_scalar(p->type, 0);
+  y = helio_where(counted, y, hi_scalar(y->type, 0));
+  p = helio_where(helio_expand_dims(counted, -1), p, zero);
+  return helio_where(counted, sparse_of_all(y, p, logits), zero);
 }
 
 /* ---- the table ---- */
@@ -111,11 +124,13 @@ const hi_loss_kind hi_loss_kinds[HI_LOSS_KINDS] = {
     [HI_SPARSE_CATEGORICAL_CROSSENTROPY] = {.names = {"SparseCategoricalCrossentropy",
                                                       "sparse_categorical_crossentropy",
                                                       {NULL}},
-                                            .options = HI_LOSS_FROM_LOGITS,
+                                            .options = HI_LOSS_FROM_LOGITS | HI_LOSS_IGNORE,
                                             .logits_by = HELIO_SOFTMAX,
                                             .sparse = true,
                                             .values = sparse_categorical_crossentropy},
     [HI_KL_DIVERGENCE] = {.names = {"KLDivergence", "kl_divergence", {"kld", "KLD", "kullback_leibler_divergence"}},
                           .values = kl_divergence},
-    [HI_COSINE_SIMILARITY] = {.names = {"CosineSimilarity", "cosine_similarity", {NULL}}, .values = cosine_similarity},
+    [HI_COSINE_SIMILARITY] = {.names = {"CosineSimilarity", "cosine_similarity", {NULL}},
+                              .options = HI_LOSS_AXIS,
+                              .values = cosine_similarity},
 };

@@ -19,12 +19,25 @@
 static void end(void *object) {
   helio_metric *metric = object;
   for (int i = 0; i < HI_METRIC_STATES; i++) hi_drop(metric->states[i]);
+  free(metric->thresholds);
   free(metric->name);
   free(metric);
 }
 
 static bool is_default(double number) {
   return number == 0 && !signbit(number);
+}
+
+/* A single one is no list, as in Keras. */
+static helio_status take_thresholds(helio_metric *metric, const double *thresholds, int count) {
+  metric->options.thresholds = NULL;
+  metric->options.threshold_count = count > 1 ? count : 0;
+  if (count == 1) metric->options.threshold = thresholds[0];
+  if (count < 2) return HELIO_OK;
+  metric->thresholds = malloc((size_t)count * sizeof *metric->thresholds);
+  if (!metric->thresholds) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %d thresholds", count);
+  for (int i = 0; i < count; i++) metric->thresholds[i] = (float)thresholds[i];
+  return HELIO_OK;
 }
 
 static helio_metric *new_metric(const hi_metric_kind *kind, const helio_metric_options *options, const char *name) {
@@ -34,11 +47,44 @@ static helio_metric *new_metric(const hi_metric_kind *kind, const helio_metric_o
   metric->options = *options;
   metric->options.name = NULL;
   if (!options->k) metric->options.k = 5;
-  if (is_default(options->threshold)) metric->options.threshold = 0.5;
+  if (is_default(options->threshold)) metric->options.threshold = options->top_k ? -INFINITY : 0.5;
+  if (take_thresholds(metric, options->thresholds, options->threshold_count)) return NULL;
   metric->name = strdup(name);
   if (metric->name) return metric;
   hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of metric %s", name);
   return NULL;
+}
+
+static helio_status check_thresholds(const helio_metric_options *o) {
+  bool list = o->threshold_count > 0;
+  if (o->threshold_count < 0 || list != (o->thresholds != NULL)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%d thresholds are given%s", o->threshold_count,
+                   o->thresholds ? "" : ", which are NULL");
+  }
+  if (list && !is_default(o->threshold)) return hi_fail(HELIO_INVALID_ARGUMENT, "one threshold and several are given");
+  for (int i = 0; i < o->threshold_count; i++) {
+    if (!(o->thresholds[i] >= 0 && o->thresholds[i] <= 1)) {
+      return hi_fail(HELIO_INVALID_ARGUMENT, "threshold %d is %g, not in 0 … 1", i, o->thresholds[i]);
+    }
+  }
+  return HELIO_OK;
+}
+
+/* Which of all predictions count. */
+static helio_status check_choice(const hi_metric_kind *kind, const helio_metric_options *o) {
+  const char *given = o->thresholds || o->threshold_count   ? "thresholds"
+                      : o->top_k                            ? "top_k"
+                      : o->of_one_class || o->class_id != 0 ? "class_id"
+                                                            : NULL;
+  if (given && !(kind->options & HI_METRIC_CHOICE)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "the metric has no option %s", given);
+  }
+  if (o->top_k < 0) return hi_fail(HELIO_INVALID_ARGUMENT, "top_k is %d", o->top_k);
+  if (o->class_id < 0 || (o->class_id > 0 && !o->of_one_class)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "class_id is %d%s", o->class_id,
+                   o->of_one_class ? "" : ", but of_one_class is not set");
+  }
+  return check_thresholds(o);
 }
 
 static helio_status check_options(const hi_metric_kind *kind, const helio_metric_options *o) {
@@ -52,7 +98,7 @@ static helio_status check_options(const hi_metric_kind *kind, const helio_metric
   if (isnan(o->threshold) || (outside && (kind->options & HI_METRIC_PROBABILITY))) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "the threshold is %g, not in 0 … 1", o->threshold);
   }
-  return HELIO_OK;
+  return check_choice(kind, o);
 }
 
 static helio_metric *make(const char *function, int kind, const helio_metric_options *given) {
@@ -149,11 +195,12 @@ static const hi_metric_family *family_of(const helio_metric *metric) {
 /* Zeros on the device that operations run on when the metric is first used. */
 static helio_status make_states(helio_metric *metric) {
   const char *const *names = family_of(metric)->states;
+  helio_shape shape = metric->thresholds ? HELIO_SHAPE(metric->options.threshold_count) : HELIO_SCALAR;
   if (metric->variables.count) return HELIO_OK;
   helio_variable *states[HI_METRIC_STATES] = {NULL};
   int count = 0;
   for (; count < HI_METRIC_STATES && names[count]; count++) {
-    states[count] = hi_variable_new(names[count], hi_scalar(HELIO_FLOAT32, 0), false);
+    states[count] = hi_variable_new(names[count], helio_fill(shape, 0), false);
     if (!states[count]) return helio_error_pending();
   }
   for (int i = 0; i < count; i++) {
@@ -257,8 +304,8 @@ helio_status helio_metric_reset(helio_metric *metric) {
   if (status) return status;
   helio_scope pool = begin();
   for (int i = 0; !status && i < metric->variables.count; i++) {
-    helio_tensor *zero = hi_scalar(HELIO_FLOAT32, 0);
-    status = zero ? helio_assign(metric->states[i], zero) : helio_error_pending();
+    helio_tensor *zeros = helio_fill(helio_variable_shape(metric->states[i]), 0);
+    status = zeros ? helio_assign(metric->states[i], zeros) : helio_error_pending();
   }
   return finish(metric, &pool, status);
 }

@@ -11,7 +11,8 @@ enum { HI_METRIC_STATES = 2 };
 
 /* What metrics that sum up in the same way share. */
 typedef struct hi_metric_family {
-  const char *states[HI_METRIC_STATES]; /* names of its variables, which are float32 scalars; NULL: has no second */
+  /* Names of its variables, which are float32 scalars, or vectors for several thresholds; NULL: has no second. */
+  const char *states[HI_METRIC_STATES];
 
   /* What an update adds to each variable. */
   helio_status (*add)(const helio_metric *metric, const helio_metric_update_options *update, helio_tensor **additions);
@@ -21,7 +22,12 @@ typedef struct hi_metric_family {
 } hi_metric_family;
 
 /* Options that not all metrics know. */
-enum { HI_METRIC_K = 1, HI_METRIC_THRESHOLD = 2, HI_METRIC_PROBABILITY = 4 /* the threshold is one */ };
+enum {
+  HI_METRIC_K = 1,
+  HI_METRIC_THRESHOLD = 2,
+  HI_METRIC_PROBABILITY = 4, /* the threshold is one */
+  HI_METRIC_CHOICE = 8       /* several thresholds, top_k, class_id */
+};
 
 typedef struct hi_metric_kind {
   hi_names names;
@@ -61,7 +67,8 @@ extern const hi_metric_kind hi_metric_of_user;
 struct helio_metric {
   hi_object object;
   const hi_metric_kind *kind;   /* NULL: the accuracy that the first update's shapes choose */
-  helio_metric_options options; /* with the defaults filled in; its name is not to be used */
+  helio_metric_options options; /* with the defaults filled in; its name and thresholds are not to be used */
+  float *thresholds;            /* as many as options.threshold_count; NULL: options.threshold alone */
   helio_loss_function function; /* the user's */
   void *user;
   char *name;

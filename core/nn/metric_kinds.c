@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each metric counts, as Keras 3 does. */
+#include <math.h>
+
 #include "nn/metric.h"
 #include "nn/samples.h"
 #include "runtime/error.h"
@@ -145,21 +147,67 @@ typedef struct answers {
   helio_tensor *true_ones, *found_ones, *weights;
 } answers;
 
-static helio_status take_answers(const helio_metric *metric, const helio_metric_update_options *update, answers *a) {
-  helio_tensor *labels = update->labels, *predictions = hi_in_type(update->predictions, HELIO_FLOAT32);
-  if (hi_match_ranks(&labels, &predictions) || hi_match_shapes(labels, predictions)) return helio_error_pending();
-  a->true_ones = helio_not_equal(labels, hi_scalar(labels->type, 0));
-  a->found_ones = above_threshold(metric, predictions);
-  a->weights = update->sample_weights ? hi_weights_for(update->sample_weights, predictions) : NULL;
+/* x, with −∞ in the place of what is not among the k largest of its row. */
+static helio_tensor *largest_alone(helio_tensor *x, int k) {
+  helio_tensor *places = NULL;
+  if (!helio_top_k(x, k, &places)) return NULL;
+  helio_tensor *ones = helio_one_hot(places, x->shape.extent[x->shape.rank - 1], HELIO_FLOAT32);
+  helio_tensor *chosen = helio_greater(helio_sum(ones, .axes = HELIO_AXES(-2)), hi_scalar(HELIO_FLOAT32, 0));
+  return helio_where(chosen, x, hi_scalar(HELIO_FLOAT32, -INFINITY));
+}
+
+/* One place of the last axis, which stays. */
+static helio_tensor *one_class(helio_tensor *x, int class_id) {
+  helio_shape begin = {.rank = x->shape.rank}, extents = x->shape;
+  begin.extent[begin.rank - 1] = class_id;
+  extents.extent[extents.rank - 1] = 1;
+  return helio_slice(x, begin, extents);
+}
+
+static helio_status choose(const helio_metric_options *o, helio_tensor **labels, helio_tensor **predictions) {
+  if ((o->top_k || o->of_one_class) && (*labels)->shape.rank < (o->of_one_class ? 2 : 1)) {
+    char text[HI_SHAPE_TEXT];
+    return hi_fail(HELIO_INVALID_ARGUMENT, "there are no classes in shape %s", hi_shape_text(&(*labels)->shape, text));
+  }
+  if (o->top_k) *predictions = largest_alone(*predictions, o->top_k);
+  if (!o->of_one_class || !*predictions) return helio_error_pending();
+  *labels = one_class(*labels, o->class_id);
+  *predictions = one_class(*predictions, o->class_id);
   return helio_error_pending();
 }
 
+static helio_status take_answers(const helio_metric *metric, const helio_metric_update_options *update, answers *a) {
+  helio_tensor *labels = update->labels, *predictions = hi_in_type(update->predictions, HELIO_FLOAT32);
+  if (hi_match_ranks(&labels, &predictions) || hi_match_shapes(labels, predictions)) return helio_error_pending();
+  if (choose(&metric->options, &labels, &predictions)) return helio_error_pending();
+  a->true_ones = helio_not_equal(labels, hi_scalar(labels->type, 0));
+  a->weights = update->sample_weights ? hi_weights_for(update->sample_weights, predictions) : NULL;
+  if (!metric->thresholds) {
+    a->found_ones = above_threshold(metric, predictions);
+    return helio_error_pending();
+  }
+  a->true_ones = helio_expand_dims(a->true_ones, -1);
+  if (a->weights) a->weights = helio_expand_dims(a->weights, -1);
+  a->found_ones = helio_greater(helio_expand_dims(predictions, -1),
+                                helio_constant(metric->thresholds, HELIO_SHAPE(metric->options.threshold_count)));
+  return helio_error_pending();
+}
+
+/* The sum of all, or for each of several thresholds, which are the last axis. */
+static helio_tensor *count(helio_tensor *x, bool several) {
+  helio_axes axes = {0};
+  if (!x || !several) return helio_sum(x);
+  for (int i = 0; i < x->shape.rank - 1; i++) axes.axis[axes.count++] = i;
+  return helio_sum(x, axes);
+}
+
 /* The weights of what is counted at all, divided by whether the other side says yes as well. */
-static helio_status divide(helio_tensor *counted, helio_tensor *yes, helio_tensor *weights, helio_tensor **additions) {
+static helio_status divide(helio_tensor *counted, helio_tensor *yes, const answers *a, bool several,
+                           helio_tensor **additions) {
   helio_tensor *zero = hi_scalar(HELIO_FLOAT32, 0);
-  weights = helio_where(counted, weights ? weights : hi_scalar(HELIO_FLOAT32, 1), zero);
-  additions[0] = helio_sum(helio_where(yes, weights, zero));
-  additions[1] = helio_sum(helio_where(yes, zero, weights));
+  helio_tensor *weights = helio_where(counted, a->weights ? a->weights : hi_scalar(HELIO_FLOAT32, 1), zero);
+  additions[0] = count(helio_where(yes, weights, zero), several);
+  additions[1] = count(helio_where(yes, zero, weights), several);
   return helio_error_pending();
 }
 
@@ -167,14 +215,14 @@ static helio_status add_to_precision(const helio_metric *metric, const helio_met
                                      helio_tensor **additions) {
   answers a;
   helio_status status = take_answers(metric, update, &a);
-  return status ? status : divide(a.found_ones, a.true_ones, a.weights, additions);
+  return status ? status : divide(a.found_ones, a.true_ones, &a, metric->thresholds, additions);
 }
 
 static helio_status add_to_recall(const helio_metric *metric, const helio_metric_update_options *update,
                                   helio_tensor **additions) {
   answers a;
   helio_status status = take_answers(metric, update, &a);
-  return status ? status : divide(a.true_ones, a.found_ones, a.weights, additions);
+  return status ? status : divide(a.true_ones, a.found_ones, &a, metric->thresholds, additions);
 }
 
 static helio_tensor *result_of_part(helio_tensor *const *states) {
@@ -228,9 +276,11 @@ const hi_metric_kind hi_metric_kinds[HI_METRIC_KINDS] = {
         METRIC("SparseTopKCategoricalAccuracy", "sparse_top_k_categorical_accuracy", .family = &means,
                .values = sparse_top_k, .options = HI_METRIC_K),
     [HI_PRECISION] =
-        METRIC("Precision", "precision", .family = &precisions, .options = HI_METRIC_THRESHOLD | HI_METRIC_PROBABILITY),
+        METRIC("Precision", "precision", .family = &precisions,
+               .options = HI_METRIC_THRESHOLD | HI_METRIC_PROBABILITY | HI_METRIC_CHOICE),
     [HI_RECALL] =
-        METRIC("Recall", "recall", .family = &recalls, .options = HI_METRIC_THRESHOLD | HI_METRIC_PROBABILITY),
+        METRIC("Recall", "recall", .family = &recalls,
+               .options = HI_METRIC_THRESHOLD | HI_METRIC_PROBABILITY | HI_METRIC_CHOICE),
     [HI_MEAN_SQUARED_ERROR_METRIC] =
         LOSS(HI_MEAN_SQUARED_ERROR, "MeanSquaredError", "mean_squared_error", {"mse", "MSE"}),
     [HI_MEAN_ABSOLUTE_ERROR_METRIC] =

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* BatchNormalization and LayerNormalization, both along the last axis. */
+/* BatchNormalization and LayerNormalization. Both are operations by the last axis, to which other axes are moved. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "nn/kinds.h"
@@ -23,9 +24,22 @@ static helio_status check_epsilon(double *epsilon) {
   return hi_fail(HELIO_INVALID_ARGUMENT, "epsilon is %g, which is negative", *epsilon);
 }
 
-static helio_status same_shape(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result) {
-  helio_status status = hi_expect_rank_of_least(inputs, 2);
-  return status ? status : hi_shape_of_input(layer, inputs, count, result);
+/* The shape of the input, which must have these axes. */
+static helio_status same_shape(const helio_axes *along, const helio_shape *input, helio_shape *result) {
+  helio_axes axes;
+  *result = *input;
+  helio_status status = hi_expect_rank_of_least(input, 2);
+  return status ? status : hi_axes_of(along, input, &axes);
+}
+
+/* Of variables by these axes, in the order that they are given in. */
+static helio_status shape_along(const helio_axes *along, const helio_shape *input, helio_shape *shape) {
+  *shape = (helio_shape){.rank = along->count};
+  for (int i = 0; i < along->count; i++) {
+    shape->extent[i] = hi_known_extent(input, along->axis[i] < 0 ? along->axis[i] + input->rank : along->axis[i]);
+    if (shape->extent[i] < 0) return helio_error_pending();
+  }
+  return HELIO_OK;
 }
 
 /* gamma and beta, NULL where the layer has none of them. */
@@ -40,8 +54,14 @@ static helio_status add_scale_and_center(helio_layer *layer, const helio_shape *
 
 /* ---- BatchNormalization ---- */
 
+static helio_axes batch_axes(const helio_layer *layer) {
+  const helio_batch_normalization_options *o = layer->options;
+  return HELIO_AXES(o->axis);
+}
+
 static helio_status batch_check(helio_layer *layer) {
   helio_batch_normalization_options *o = layer->options;
+  if (!o->axis) o->axis = -1;
   o->momentum = hi_real_or(o->momentum, 0.99);
   if (!(o->momentum >= 0 && o->momentum <= 1)) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "momentum is %g, which is not in [0, 1]", o->momentum);
@@ -50,14 +70,22 @@ static helio_status batch_check(helio_layer *layer) {
   return status ? status : hi_check_regularizers(o->beta_regularizer, o->gamma_regularizer);
 }
 
+static helio_status batch_shape(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result) {
+  helio_axes along = batch_axes(layer);
+  (void)count;
+  return same_shape(&along, inputs, result);
+}
+
 static helio_status batch_build(helio_layer *layer, const helio_shape *inputs, int count) {
   const helio_batch_normalization_options *o = layer->options;
+  helio_axes along = batch_axes(layer);
+  helio_shape shape;
   (void)count;
-  helio_shape shape = HELIO_SHAPE(hi_channels(inputs));
-  if (shape.extent[0] < 0) return helio_error_pending();
-  helio_status status =
-      add_scale_and_center(layer, &shape, o->no_scale ? NULL : &o->gamma_initializer, &o->gamma_regularizer,
-                           o->no_center ? NULL : &o->beta_initializer, &o->beta_regularizer);
+  helio_status status = shape_along(&along, inputs, &shape);
+  if (!status) {
+    status = add_scale_and_center(layer, &shape, o->no_scale ? NULL : &o->gamma_initializer, &o->gamma_regularizer,
+                                  o->no_center ? NULL : &o->beta_initializer, &o->beta_regularizer);
+  }
   if (!status) {
     status = hi_layer_add_weight(layer, "moving_mean", &shape, &o->moving_mean_initializer, HELIO_ZEROS, NULL, false);
   }
@@ -83,48 +111,88 @@ static helio_status move(helio_layer *layer, const char *local_name, helio_tenso
 /* A layer that is not trainable keeps its statistics and uses them, as in Keras. */
 static helio_tensor *batch_call(helio_layer *layer, helio_tensor *const *inputs, int count, bool training) {
   const helio_batch_normalization_options *o = layer->options;
+  const helio_shape *shape = &inputs[0]->shape;
+  helio_axes along = batch_axes(layer), axes;
   helio_tensor *mean, *variance = NULL;
   (void)count;
+  helio_tensor *x = hi_axes_of(&along, shape, &axes) ? NULL : hi_axes_joined(inputs[0], &axes);
+  if (!x) return NULL;
   if (training && !layer->not_trainable) {
-    mean = helio_nn_moments(inputs[0], &variance);
-    bool any = inputs[0]->elements > 0; /* a batch of none, which a replica may get, says nothing */
+    mean = helio_nn_moments(x, &variance);
+    bool any = x->elements > 0; /* a batch of none, which a replica may get, says nothing */
     if (!mean || (any && move(layer, "moving_mean", mean, o->momentum))) return NULL;
     if (any && move(layer, "moving_variance", variance, o->momentum)) return NULL;
   } else {
     mean = hi_layer_weight(layer, "moving_mean");
     variance = hi_layer_weight(layer, "moving_variance");
   }
-  return helio_nn_normalize(inputs[0], mean, variance, hi_layer_weight(layer, "gamma"), hi_layer_weight(layer, "beta"),
-                            o->epsilon);
+  helio_tensor *y = helio_nn_normalize(x, mean, variance, hi_layer_weight(layer, "gamma"),
+                                       hi_layer_weight(layer, "beta"), o->epsilon);
+  return hi_axes_apart(y, &axes, shape);
 }
 
 /* ---- LayerNormalization ---- */
 
+static int by_number(const void *a, const void *b) {
+  int first = *(const int *)a, second = *(const int *)b;
+  return (first > second) - (first < second);
+}
+
+/* Keras sorts the axes as they are given, negative ones first, and so has the axes of gamma and beta. */
 static helio_status layer_check(helio_layer *layer) {
   helio_layer_normalization_options *o = layer->options;
-  helio_status status = check_epsilon(&o->epsilon);
+  helio_status status = hi_complete_axes(&o->axes);
+  if (status) return status;
+  qsort(o->axes.axis, (size_t)o->axes.count, sizeof *o->axes.axis, by_number);
+  status = check_epsilon(&o->epsilon);
   return status ? status : hi_check_regularizers(o->beta_regularizer, o->gamma_regularizer);
+}
+
+static helio_status layer_shape(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result) {
+  const helio_layer_normalization_options *o = layer->options;
+  (void)count;
+  return same_shape(&o->axes, inputs, result);
 }
 
 static helio_status layer_build(helio_layer *layer, const helio_shape *inputs, int count) {
   const helio_layer_normalization_options *o = layer->options;
+  helio_shape shape;
   (void)count;
-  helio_shape shape = HELIO_SHAPE(hi_channels(inputs));
-  if (shape.extent[0] < 0) return helio_error_pending();
+  if (shape_along(&o->axes, inputs, &shape)) return helio_error_pending();
   return add_scale_and_center(layer, &shape, o->no_scale ? NULL : &o->gamma_initializer, &o->gamma_regularizer,
                               o->no_center ? NULL : &o->beta_initializer, &o->beta_regularizer);
 }
 
+/* gamma or beta along the axes made one, of which the extents no longer tell whether they are those of the input. */
+static helio_tensor *joined_weight(helio_layer *layer, const char *local_name, const helio_shape *input) {
+  const helio_layer_normalization_options *o = layer->options;
+  helio_tensor *weight = hi_layer_weight(layer, local_name);
+  helio_shape shape;
+  char a[HI_SHAPE_TEXT], b[HI_SHAPE_TEXT];
+  if (!weight || weight->shape.rank == 1) return weight;
+  if (shape_along(&o->axes, input, &shape)) return NULL;
+  if (hi_shape_equal(&weight->shape, &shape)) return helio_reshape(weight, HELIO_SHAPE(weight->elements));
+  hi_fail(HELIO_INVALID_ARGUMENT, "an input of shape %s does not go with %s, which is %s", hi_shape_text(input, a),
+          local_name, hi_shape_text(&weight->shape, b));
+  return NULL;
+}
+
 static helio_tensor *layer_call(helio_layer *layer, helio_tensor *const *inputs, int count, bool training) {
   const helio_layer_normalization_options *o = layer->options;
+  const helio_shape *shape = &inputs[0]->shape;
+  helio_axes axes;
   (void)count, (void)training;
-  return helio_nn_layer_norm(inputs[0], hi_layer_weight(layer, "gamma"), hi_layer_weight(layer, "beta"), o->epsilon);
+  helio_tensor *x = hi_axes_of(&o->axes, shape, &axes) ? NULL : hi_axes_joined(inputs[0], &axes);
+  if (!x) return NULL;
+  helio_tensor *gamma = joined_weight(layer, "gamma", shape), *beta = joined_weight(layer, "beta", shape);
+  if (helio_error_pending()) return NULL;
+  return hi_axes_apart(helio_nn_layer_norm(x, gamma, beta, o->epsilon), &axes, shape);
 }
 
 /* ---- kinds ---- */
 
 static const hi_field batch_fields[] = {
-    {"axis", HI_FIELD_FIXED, 0, "-1|[-1]"},
+    {"axis", HI_FIELD_INT, offsetof(helio_batch_normalization_options, axis), "list"},
     {"momentum", HI_FIELD_REAL, offsetof(helio_batch_normalization_options, momentum), NULL},
     {"epsilon", HI_FIELD_REAL, offsetof(helio_batch_normalization_options, epsilon), NULL},
     {"center", HI_FIELD_NOT_FLAG, offsetof(helio_batch_normalization_options, no_center), NULL},
@@ -154,14 +222,14 @@ const hi_layer_kind hi_batch_normalization_kind = {
     .least_inputs = 1,
     .most_inputs = 1,
     .check = batch_check,
-    .shape = same_shape,
+    .shape = batch_shape,
     .build = batch_build,
     .call = batch_call,
     .fields = batch_fields,
 };
 
 static const hi_field layer_fields[] = {
-    {"axis", HI_FIELD_FIXED, 0, "-1|[-1]"},
+    {"axis", HI_FIELD_AXES, offsetof(helio_layer_normalization_options, axes), "number"},
     {"epsilon", HI_FIELD_REAL, offsetof(helio_layer_normalization_options, epsilon), NULL},
     {"center", HI_FIELD_NOT_FLAG, offsetof(helio_layer_normalization_options, no_center), NULL},
     {"scale", HI_FIELD_NOT_FLAG, offsetof(helio_layer_normalization_options, no_scale), NULL},
@@ -183,7 +251,7 @@ const hi_layer_kind hi_layer_normalization_kind = {
     .least_inputs = 1,
     .most_inputs = 1,
     .check = layer_check,
-    .shape = same_shape,
+    .shape = layer_shape,
     .build = layer_build,
     .call = layer_call,
     .fields = layer_fields,

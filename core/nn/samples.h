@@ -21,7 +21,7 @@ helio_tensor *hi_class_numbers(helio_tensor *labels, const helio_tensor *predict
  * axes belong to the first ones. NULL with the error set where they do not fit. */
 helio_tensor *hi_weights_for(helio_tensor *weights, const helio_tensor *values);
 
-/* a ÷ b, and 0 where b is 0, where no gradient passes either. Of scalars. */
+/* a ÷ b, and 0 where b is 0, where no gradient passes either. */
 helio_tensor *hi_divide_no_nan(helio_tensor *a, helio_tensor *b);
 
 /* x in the type; itself if it has it. */

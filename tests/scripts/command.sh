@@ -3,51 +3,9 @@
 # The command helio: help, typos, exit statuses, JSON, what its listings must show, and that the manual page and
 # docs/environment.md say the same as the command.
 set -u
-helio=$HELIO_TEST_BUILD/tools/helio
 documents=$HELIO_TEST_SOURCE/../docs
-if [ ! -x "$helio" ]; then
-  echo "SKIP: the command was not built: configure was called with --enable-tool=no"
-  exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail() {
-  echo "FAILED: $1"
-  failures=$((failures + 1))
-}
-
-# Runs helio with the arguments that follow; leaves its streams in $work/out and $work/err.
-expect_status() {
-  local expected=$1 status
-  shift
-  "$helio" "$@" >"$work/out" 2>"$work/err" </dev/null
-  status=$?
-  [ "$status" -eq "$expected" ] || fail "helio $*: exit status $status, not $expected: $(cat "$work/err")"
-}
-
-expect_error() { # status, fixed text, arguments…
-  expect_status "$1" "${@:3}"
-  grep -qF -- "$2" "$work/err" || fail "helio ${*:3}: no \"$2\" in: $(cat "$work/err")"
-  [ ! -s "$work/out" ] || fail "helio ${*:3}: an error, but it printed $(head -c 200 "$work/out")"
-}
-
-expect_output() { # fixed text
-  grep -qF -- "$1" "$work/out" || fail "no \"$1\" in: $(head -c 2000 "$work/out")"
-}
-
-# Python reads JSON strictly; without it at least the ends must fit. It asks $1, an expression of `data`, if there is one.
-expect_json() {
-  if python3 -c '' 2>/dev/null; then
-    python3 -c 'import json, sys
-data = json.load(open(sys.argv[1]))
-sys.exit(0 if eval(sys.argv[2]) else "not so: " + sys.argv[2])' "$work/out" "${1-True}" >"$work/python" 2>&1 ||
-      fail "JSON: $(tail -n 1 "$work/python")"
-  else
-    case $(tr -d '[:space:]' <"$work/out") in '{'*'}' | '['*']') ;; *) fail "not JSON: $(head -c 200 "$work/out")" ;; esac
-  fi
-}
+# shellcheck source=tests/scripts/expect.bash
+. "$HELIO_TEST_SOURCE/scripts/expect.bash"
 
 # --- Help: every command, found by walking through the lists of commands ---------------------------------------------
 
@@ -74,7 +32,7 @@ walk() {
 
 : >"$work/help-options"
 walk
-for name in devices plugins ops env bench help; do
+for name in devices plugins ops env data bench help; do
   grep -q "^helio $name: help" "$work/help-options" || fail "helio --help does not list $name"
 done
 
@@ -239,7 +197,7 @@ expect_lost() { # how it was lost, exit status
   [ "$2" -eq 1 ] || fail "$1: exit status $2, not 1"
   grep -q 'cannot write to standard output' "$work/err" || fail "$1: no message: $(cat "$work/err")"
 }
-for arguments in "--version" "--help" "env --json" "plugins" "devices"; do
+for arguments in "--version" "--help" "env --json" "plugins" "devices" "data list"; do
   # shellcheck disable=SC2086 # several arguments are meant
   "$helio" $arguments >&- 2>"$work/err"
   expect_lost "helio $arguments with standard output closed" $?

@@ -112,6 +112,10 @@ static const struct {
     {"ZeroPadding2D", "{\"padding\": 2}", "{\"padding\": [[2, 2], [2, 2]]}"},
     {"ZeroPadding2D", "{\"padding\": [2, 0]}", "{\"padding\": [[2, 2], [0, 0]]}"},
     {"LayerNormalization", "{\"axis\": [-1]}", "{\"axis\": -1}"},
+    {"LayerNormalization", "{\"axis\": [3, 1]}", "{\"axis\": [1, 3]}"},
+    {"LayerNormalization", "{\"axis\": [0]}", "{\"axis\": 0}"},
+    {"BatchNormalization", "{\"axis\": [3]}", "{\"axis\": 3}"}, /* Keras 2 wrote a list */
+    {"Softmax", "{\"axis\": [-1]}", "{}"},
     {"MaxPooling2D", "{}", "{\"pool_size\": 2, \"strides\": 2, \"padding\": \"valid\"}"},
 };
 
@@ -232,10 +236,16 @@ static const wrong wrong_values[] = {
     {"Conv2D", "\"groups\": 0", HELIO_NOT_SUPPORTED, "'groups': 0"},
     {"Conv1D", "\"filters\": 2, \"kernel_size\": [3, 4]", HELIO_INVALID_ARGUMENT, "3 and 4 for one axis"},
     {"Concatenate", "\"axis\": 0", HELIO_NOT_SUPPORTED, "'axis': 0"},
-    {"BatchNormalization", "\"axis\": 1", HELIO_NOT_SUPPORTED, "'axis': expected -1, got 1"},
+    {"BatchNormalization", "\"axis\": 0", HELIO_NOT_SUPPORTED, "'axis': 0"},
+    {"BatchNormalization", "\"axis\": [1, 2]", HELIO_INVALID_ARGUMENT, "'axis': expected a whole number, got [1,2]"},
+    {"LayerNormalization", "\"axis\": []", HELIO_INVALID_ARGUMENT, "'axis': expected a list of whole numbers, got []"},
+    {"LayerNormalization", "\"axis\": \"last\"", HELIO_INVALID_ARGUMENT, "'axis'"},
     {"BatchNormalization", "\"renorm\": true", HELIO_NOT_SUPPORTED, "'renorm'"},
     {"BatchNormalization", "\"momentum\": null", HELIO_INVALID_ARGUMENT, "'momentum': expected a number, got null"},
-    {"Softmax", "\"axis\": [1, 2]", HELIO_NOT_SUPPORTED, "'axis'"},
+    {"Softmax", "\"axis\": [1, 2.5]", HELIO_INVALID_ARGUMENT, "'axis'"},
+    {"Softmax", "\"axis\": 3000000000", HELIO_INVALID_ARGUMENT, "'axis'"},
+    {"Softmax", "\"axis\": [1, 1, 1, 1, 1, 1, 1, 1, 1]", HELIO_INVALID_ARGUMENT, "'axis'"},
+    {"Permute", "\"dims\": 1", HELIO_INVALID_ARGUMENT, "'dims': expected a list of whole numbers, got 1"},
     {"Embedding", "\"mask_zero\": true", HELIO_NOT_SUPPORTED, "'mask_zero'"},
     {"Dropout", "\"noise_shape\": [1, 2]", HELIO_NOT_SUPPORTED, "'noise_shape'"},
     {"Dropout", "\"rate\": 1.5", HELIO_INVALID_ARGUMENT, "rate is 1.5"},
@@ -247,7 +257,9 @@ static const wrong wrong_values[] = {
     {"ZeroPadding2D", "\"padding\": [[1, 2]]", HELIO_INVALID_ARGUMENT, "'padding'"},
     {"ZeroPadding2D", "\"padding\": [[1, 2], 3]", HELIO_INVALID_ARGUMENT, "'padding'"},
     {"ZeroPadding2D", "\"padding\": [1, -1]", HELIO_INVALID_ARGUMENT, "'padding'"},
-    {"UpSampling2D", "\"interpolation\": \"bilinear\"", HELIO_NOT_SUPPORTED, "'interpolation'"},
+    {"UpSampling2D", "\"interpolation\": \"bicubic\"", HELIO_NOT_SUPPORTED,
+     "'interpolation': expected \"nearest\" or \"bilinear\", got \"bicubic\""},
+    {"UpSampling2D", "\"interpolation\": null", HELIO_NOT_SUPPORTED, "'interpolation'"},
     {"Rescaling", "\"scale\": [1, 2]", HELIO_INVALID_ARGUMENT, "'scale': expected a number, got [1,2]"},
 };
 

@@ -167,6 +167,10 @@ HELIO_EXPORT helio_status helio_load_data_with(const helio_load_data_options *op
 HELIO_EXPORT char **helio_data_folders(const char *folder);
 HELIO_EXPORT char **helio_data_files(const char *name, const char *folder);
 
+/* The names of all known sets, as above, and the cache folder, to be freed with free(): "" if the user has no home. */
+HELIO_EXPORT char **helio_data_names(void);
+HELIO_EXPORT char *helio_data_cache(void);
+
 /* ---------------------------------------------------------------------------------------------------------------------
  * Datasets
  *

@@ -48,11 +48,12 @@ typedef enum helio_initializer_kind {
   HELIO_LECUN_UNIFORM = 8,    /* within ±√(3 ÷ inputs) */
   HELIO_LECUN_NORMAL = 9,     /* truncated, of variance 1 ÷ inputs */
   HELIO_RANDOM_UNIFORM = 10,  /* .low, .high; both 0: −0.05 and 0.05 */
-  HELIO_RANDOM_NORMAL = 11,   /* .mean, .deviation, 0: 0.05 */
+  HELIO_RANDOM_NORMAL = 11,   /* .mean, .deviation, 0: 0.05; HELIO_ZERO: the mean everywhere */
   HELIO_TRUNCATED_NORMAL = 12 /* likewise; what is further than two deviations from the mean is drawn again */
 } helio_initializer_kind;
 
-/* .kernel_initializer = {HELIO_HE_NORMAL}, or {HELIO_RANDOM_NORMAL, .deviation = 0.1}. */
+/* .kernel_initializer = {.kind = HELIO_HE_NORMAL}, or {.kind = HELIO_RANDOM_NORMAL, .deviation = 0.1}. Of a kind
+ * without its name clang warns (-Wextra: missing fields). */
 typedef struct helio_initializer {
   helio_initializer_kind kind; /* 0: the default of the layer */
   double value, low, high, mean, deviation;
@@ -60,7 +61,7 @@ typedef struct helio_initializer {
 } helio_initializer;
 
 /* A variable with a value: helio_variable(helio_constant(…), .name = "v"), or drawn:
- * helio_variable(.shape = HELIO_SHAPE(3, 4), .initializer = {HELIO_GLOROT_UNIFORM}, .name = "w"). */
+ * helio_variable(.shape = HELIO_SHAPE(3, 4), .initializer = {.kind = HELIO_GLOROT_UNIFORM}, .name = "w"). */
 typedef struct helio_variable_options {
   size_t size;
   helio_tensor *value; /* copied; NULL: by shape and initializer */
@@ -190,7 +191,7 @@ typedef struct helio_dense_options {
   HELIO_LAYER_OPTIONS
 } helio_dense_options;
 
-/* Of Conv1D and Conv2D; of the former's numbers the first ones count. */
+/* Of Conv1D and Conv2D. The former has one axis: a second number that differs from the first is refused. */
 typedef struct helio_conv_options {
   size_t size;
   int64_t filters;
@@ -268,22 +269,24 @@ typedef struct helio_dropout_options {
   HELIO_LAYER_OPTIONS
 } helio_dropout_options;
 
-/* Over all axes but the last. Its statistics are of the batch that the device sees: under several replicas it differs
- * from one device, unless synchronised. */
+/* Over all axes but one. Its statistics are of the batch that the device sees: under several replicas it differs from
+ * one device, unless synchronised. */
 typedef struct helio_batch_normalization_options {
   size_t size;
   double momentum; /* 0: 0.99 */
   double epsilon;  /* 0: 1e-3 */
+  int axis;        /* counting the batch; 0: −1, the last */
   bool no_center, no_scale;
   helio_initializer beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer;
   helio_regularizer beta_regularizer, gamma_regularizer;
   HELIO_LAYER_OPTIONS
 } helio_batch_normalization_options;
 
-/* Along the last axis. */
+/* Along the last axis or others; gamma and beta have the extents of these. */
 typedef struct helio_layer_normalization_options {
   size_t size;
-  double epsilon; /* 0: 1e-3 */
+  double epsilon;  /* 0: 1e-3 */
+  helio_axes axes; /* counting the batch: HELIO_AXES(1, 2); none: the last */
   bool no_center, no_scale;
   helio_initializer beta_initializer, gamma_initializer;
   helio_regularizer beta_regularizer, gamma_regularizer;
@@ -296,6 +299,13 @@ typedef struct helio_activation_options {
   const char *activation_name;
   HELIO_LAYER_OPTIONS
 } helio_activation_options;
+
+/* helio_softmax_layer(), or helio_softmax_layer(HELIO_AXES(1)). */
+typedef struct helio_softmax_options {
+  size_t size;
+  helio_axes axes; /* counting the batch; none: the last */
+  HELIO_LAYER_OPTIONS
+} helio_softmax_options;
 
 /* x above the threshold as it is, at most max_value; below it negative_slope × (x − threshold). */
 typedef struct helio_relu_options {
@@ -319,10 +329,16 @@ typedef struct helio_zero_padding2d_options {
   HELIO_LAYER_OPTIONS
 } helio_zero_padding2d_options;
 
-/* Every row and column so many times. */
+typedef enum helio_interpolation {
+  HELIO_NEAREST = 1,
+  HELIO_BILINEAR = 2 /* between the centers of elements; beyond the outermost ones as they are */
+} helio_interpolation;
+
+/* So many rows and columns for each. */
 typedef struct helio_up_sampling2d_options {
   size_t size;
-  int factor, width_factor; /* 0: 2, and as the first */
+  int factor, width_factor;          /* 0: 2, and as the first */
+  helio_interpolation interpolation; /* 0: nearest */
   HELIO_LAYER_OPTIONS
 } helio_up_sampling2d_options;
 
@@ -353,7 +369,7 @@ HELIO_EXPORT helio_layer *helio_dropout_with(const helio_dropout_options *option
 HELIO_EXPORT helio_layer *helio_batch_normalization_with(const helio_batch_normalization_options *options);
 HELIO_EXPORT helio_layer *helio_layer_normalization_with(const helio_layer_normalization_options *options);
 HELIO_EXPORT helio_layer *helio_activation_layer_with(const helio_activation_options *options);
-HELIO_EXPORT helio_layer *helio_softmax_layer_with(const helio_plain_options *options); /* along the last axis */
+HELIO_EXPORT helio_layer *helio_softmax_layer_with(const helio_softmax_options *options);
 HELIO_EXPORT helio_layer *helio_relu_layer_with(const helio_relu_options *options);
 HELIO_EXPORT helio_layer *helio_add_layer_with(const helio_plain_options *options);
 HELIO_EXPORT helio_layer *helio_multiply_layer_with(const helio_plain_options *options);
@@ -388,7 +404,7 @@ HELIO_EXPORT helio_layer *helio_rescaling_with(const helio_rescaling_options *op
 #define helio_layer_normalization(...)                                                                                 \
   HELIO_MAKE(helio_layer_normalization_with, helio_layer_normalization_options, __VA_ARGS__)
 #define helio_activation_layer(...) HELIO_MAKE(helio_activation_layer_with, helio_activation_options, __VA_ARGS__)
-#define helio_softmax_layer(...)    HELIO_MAKE(helio_softmax_layer_with, helio_plain_options, __VA_ARGS__)
+#define helio_softmax_layer(...)    HELIO_MAKE(helio_softmax_layer_with, helio_softmax_options, __VA_ARGS__)
 #define helio_relu_layer(...)       HELIO_MAKE(helio_relu_layer_with, helio_relu_options, __VA_ARGS__)
 #define helio_add_layer(...)        HELIO_MAKE(helio_add_layer_with, helio_plain_options, __VA_ARGS__)
 #define helio_multiply_layer(...)   HELIO_MAKE(helio_multiply_layer_with, helio_plain_options, __VA_ARGS__)
@@ -545,6 +561,9 @@ typedef struct helio_loss_options {
   helio_loss_reduction reduction;
   double label_smoothing; /* binary and categorical cross entropy */
   double delta;           /* Huber; 0: 1 */
+  int axis;               /* cosine similarity: counting the batch; 0: −1, the last */
+  bool ignores_class;     /* sparse categorical cross entropy: labels of `ignore_class` count for nothing, */
+  int ignore_class;       /* neither in the sum nor in what it is divided by; it need not be a class, such as −1 */
   /* Cross entropy of a softmax's output with from_logits: go back to the logits and warn once, as Keras 3 does, unless
    * this is set: then softmax is applied a second time, as TensorFlow 2.3 did. */
   bool softmax_twice;
@@ -605,6 +624,13 @@ typedef struct helio_metric_options {
   const char *name; /* NULL: Keras' */
   int k;            /* top-k; 0: 5 */
   double threshold; /* binary accuracy, precision, recall; 0: 0.5 */
+
+  /* Of precision and recall alone. */
+  const double *thresholds; /* several, instead of one: the result is a vector */
+  int threshold_count;
+  int top_k;         /* of each row only the k largest count as found, above any threshold that is given; 0: all */
+  bool of_one_class; /* only `class_id` counts, a place along the last axis */
+  int class_id;
 } helio_metric_options;
 
 HELIO_EXPORT helio_metric *helio_metric_mean_with(const helio_metric_options *options);
@@ -638,7 +664,7 @@ HELIO_EXPORT helio_metric *helio_recall_with(const helio_metric_options *options
 #define helio_recall(...)    HELIO_MAKE(helio_recall_with, helio_metric_options, __VA_ARGS__)
 
 /* By Keras' name: "mae", "sparse_top_k_categorical_accuracy". "accuracy" and "acc" pick binary, categorical or sparse
- * by the loss (NULL: by shapes alone) and the shapes of the first update. */
+ * by the shapes of the first update alone, as Keras does; the loss, which may be NULL, is not looked at yet. */
 HELIO_EXPORT helio_metric *helio_metric_named(const char *name, const helio_loss *loss);
 
 /* The user's own: returns a value for each sample, of which the metric is the mean. */
@@ -658,7 +684,7 @@ typedef struct helio_metric_update_options {
 HELIO_EXPORT helio_status helio_metric_update_with(const helio_metric_update_options *options);
 #define helio_metric_update(...) HELIO_MAKE(helio_metric_update_with, helio_metric_update_options, __VA_ARGS__)
 
-/* A scalar on the device, which is waited for when it is read; 0 before any update. */
+/* A scalar on the device, which is waited for when it is read; 0 before any update. Of several thresholds a vector. */
 HELIO_EXPORT helio_tensor *helio_metric_result(helio_metric *metric);
 HELIO_EXPORT helio_status helio_metric_reset(helio_metric *metric);
 

@@ -38,10 +38,13 @@ def options():
     yield from (layers.Dropout(0.0), layers.Dropout(0.5, seed=0), layers.Dropout(0.5, seed=12345))
     yield layers.BatchNormalization(momentum=0.0, epsilon=0.25, center=False, gamma_regularizer=l2)
     yield layers.LayerNormalization(scale=False, beta_regularizer=l1)
+    yield from (layers.BatchNormalization(axis=1), layers.LayerNormalization(axis=2), layers.Softmax(axis=1))
+    yield from (layers.LayerNormalization(axis=[1, 2]), layers.Softmax(axis=[1, -1]))
     yield layers.ReLU(max_value=6.0, negative_slope=0.5, threshold=1.0)
     yield layers.ReLU(max_value=0.0)
     yield layers.Concatenate(axis=1)
     yield from (layers.ZeroPadding2D((2, 1)), layers.ZeroPadding2D(((1, 0), (2, 3))), layers.UpSampling2D((3, 1)))
+    yield layers.UpSampling2D(2, interpolation="bilinear")
     yield layers.Rescaling(2.0, offset=-1.0)
     names = "linear sigmoid tanh softplus gelu elu softmax log_softmax relu6 selu softsign exponential hard_sigmoid"
     yield from (layers.Activation(name) for name in names.split())
@@ -57,6 +60,7 @@ def with_initializers():
     yield layers.Dense(2, kernel_initializer="random_normal", bias_initializer="truncated_normal")
     yield layers.Dense(2, kernel_initializer=initializers.RandomNormal(mean=1.0, stddev=0.5))
     yield layers.Dense(2, kernel_initializer=initializers.TruncatedNormal(mean=0.0, stddev=0.25, seed=9))
+    yield layers.Dense(2, kernel_initializer=initializers.RandomNormal(mean=1.0, stddev=0.0))
 
 
 def main():

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands `helio data …` share. */
+#ifndef DATA_H
+#define DATA_H
+
+#include "command.h"
+
+extern const command command_data_list;
+extern const command command_data_get;
+extern const command command_data_show;
+
+/* Is this the name of a known set? If not, says so with the nearest one. The exit status. */
+int data_check_name(const char *path, const char *name);
+
+/* How many texts a list has that the library gave. */
+int data_count(char *const *list);
+
+#endif
