@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heliostat: data. Included by helio.h; there is no need to include it by itself.
- *
- * Files become arrays in host memory, arrays become datasets, and a dataset's iterator hands out batches as tensors on
- * the device. */
+/* Heliostat: data. Included by helio.h; there is no need to include it by itself. Files become arrays in host memory.
+ */
 #ifndef HELIO_DATA_H
 #define HELIO_DATA_H
 
@@ -170,125 +168,6 @@ HELIO_EXPORT char **helio_data_files(const char *name, const char *folder);
 /* The names of all known sets, as above, and the cache folder, to be freed with free(): "" if the user has no home. */
 HELIO_EXPORT char **helio_data_names(void);
 HELIO_EXPORT char *helio_data_cache(void);
-
-/* ---------------------------------------------------------------------------------------------------------------------
- * Datasets
- *
- * A dataset is a recipe; transforms act in the order written. An element is a tuple of tensors: features, labels and,
- * if wanted, sample weights. Datasets hold what they are made of; they belong to the pool in which they were made,
- * until kept.
- */
-
-enum { HELIO_MOST_COMPONENTS = 8 }; /* of an element */
-
-typedef struct helio_element {
-  int count;
-  helio_tensor *at[HELIO_MOST_COMPONENTS]; /* owned by the pool of the thread that called helio_next() */
-} helio_element;
-
-typedef struct helio_dataset helio_dataset;
-
-/* Cut along the first axis, which must agree; and the whole as one element. */
-HELIO_EXPORT helio_dataset *helio_dataset_from_slices_list(helio_array *const *arrays, int count);
-HELIO_EXPORT helio_dataset *helio_dataset_from_tensors_list(helio_array *const *arrays, int count);
-#define HELIO_ARRAYS(...)                                                                                              \
-  (helio_array *[]){__VA_ARGS__}, (int)(sizeof((helio_array *[]){__VA_ARGS__}) / sizeof(helio_array *))
-#define helio_dataset_from_slices(...)  helio_dataset_from_slices_list(HELIO_ARRAYS(__VA_ARGS__))
-#define helio_dataset_from_tensors(...) helio_dataset_from_tensors_list(HELIO_ARRAYS(__VA_ARGS__))
-
-/* 0, 1, … count − 1 as int64 scalars. */
-HELIO_EXPORT helio_dataset *helio_dataset_range(int64_t count);
-
-/* What a generator or map function fills in: an array of host data for each component. The memory belongs to the
- * library and is as large as shape and type say. */
-typedef struct helio_component {
-  helio_type type;
-  helio_shape shape; /* of one element; −1: differs from element to element */
-} helio_component;
-
-/* Writes the element's components and returns 1, 0 at the end, −1 on failure. `state` is what `begin` returned for this
- * pass over the data; `position` counts from 0. */
-typedef struct helio_generator {
-  size_t size;
-  void *user;
-  void *(*begin)(void *user);                       /* NULL: state is `user` */
-  int (*next)(void *state, helio_array **elements); /* fills in arrays, which the library takes over */
-  void (*end)(void *state);                         /* NULL: nothing */
-  int component_count;
-  helio_component components[HELIO_MOST_COMPONENTS];
-  int64_t count; /* of elements; −1 or 0: not known */
-} helio_generator;
-
-HELIO_EXPORT helio_dataset *helio_dataset_from_generator(const helio_generator *generator);
-
-/* Changes an element; runs in several threads at a time if asked. Returns a status; replaces the arrays in `elements`,
- * whose number may change. */
-typedef helio_status (*helio_map_function)(void *user, helio_array **elements, int *count);
-
-typedef struct helio_map_options {
-  size_t size;
-  helio_dataset *dataset;
-  helio_map_function function;
-  void *user;
-  int parallel;   /* calls at a time; 0: 1; −1: as many as there are cores */
-  bool any_order; /* results as they come */
-} helio_map_options;
-
-HELIO_EXPORT helio_dataset *helio_map_with(const helio_map_options *options);
-#define helio_map(...) HELIO_MAKE(helio_map_with, helio_map_options, __VA_ARGS__)
-
-typedef struct helio_shuffle_options {
-  size_t size;
-  helio_dataset *dataset;
-  int64_t buffer; /* over data that can be had in any order, a buffer of their whole number is one of indices */
-  uint64_t seed;  /* 0: by helio_set_seed() */
-  bool same_each_epoch;
-} helio_shuffle_options;
-
-HELIO_EXPORT helio_dataset *helio_shuffle_with(const helio_shuffle_options *options);
-#define helio_shuffle(...) HELIO_MAKE(helio_shuffle_with, helio_shuffle_options, __VA_ARGS__)
-
-typedef struct helio_batch_options {
-  size_t size;
-  helio_dataset *dataset;
-  int64_t batch;
-  bool drop_remainder;
-  double padding_value;                      /* of helio_padded_batch */
-  helio_shape shapes[HELIO_MOST_COMPONENTS]; /* likewise: −1: as the longest of the batch; rank 0: all of them */
-} helio_batch_options;
-
-HELIO_EXPORT helio_dataset *helio_batch_with(const helio_batch_options *options);
-HELIO_EXPORT helio_dataset *helio_padded_batch_with(const helio_batch_options *options);
-#define helio_batch(...)        HELIO_MAKE(helio_batch_with, helio_batch_options, __VA_ARGS__)
-#define helio_padded_batch(...) HELIO_MAKE(helio_padded_batch_with, helio_batch_options, __VA_ARGS__)
-
-HELIO_EXPORT helio_dataset *helio_repeat(helio_dataset *dataset, int64_t times); /* −1: for ever */
-HELIO_EXPORT helio_dataset *helio_take(helio_dataset *dataset, int64_t count);   /* −1: all */
-HELIO_EXPORT helio_dataset *helio_skip(helio_dataset *dataset, int64_t count);
-HELIO_EXPORT helio_dataset *helio_shard(helio_dataset *dataset, int64_t shards, int64_t index);
-HELIO_EXPORT helio_dataset *helio_cache(helio_dataset *dataset); /* in memory, as the first pass gave them */
-HELIO_EXPORT helio_dataset *helio_prefetch(helio_dataset *dataset, int elements); /* −1: as it proves good */
-HELIO_EXPORT helio_dataset *helio_concatenate_datasets(helio_dataset *first, helio_dataset *second);
-HELIO_EXPORT helio_dataset *helio_zip_list(helio_dataset *const *datasets, int count);
-
-#define HELIO_INFINITE (-1) /* helio_cardinality() of what never ends */
-#define HELIO_UNKNOWN  (-2) /* and of what cannot be known before */
-HELIO_EXPORT int64_t helio_cardinality(const helio_dataset *dataset);
-
-/* ---- iterating ---- */
-
-typedef struct helio_iterator helio_iterator;
-
-/* One pass over the data; a second iterator is the next epoch of shuffles. Ends with its pool, unless kept. */
-HELIO_EXPORT helio_iterator *helio_iterate(helio_dataset *dataset);
-
-/* Fills in the next element; false at the end, and on failure, which is pending then. */
-HELIO_EXPORT bool helio_next(helio_iterator *iterator, helio_element *element);
-
-/* Where the iterator stands, as text, to be freed with free(); another iterator of an equal dataset goes on from there,
- * in this process or another. */
-HELIO_EXPORT char *helio_iterator_position(const helio_iterator *iterator);
-HELIO_EXPORT helio_status helio_iterator_restore(helio_iterator *iterator, const char *position);
 
 #ifdef __cplusplus
 }
