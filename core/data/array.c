@@ -157,30 +157,11 @@ helio_array *helio_array_part(helio_array *array, int64_t begin, int64_t count) 
   return hi_array_over(array, (const char *)array->data + row * (size_t)begin, array->type, &shape);
 }
 
-/* The extent for −1 in a shape that is to hold `elements`. */
-static bool complete(helio_shape *shape, int64_t elements) {
-  helio_shape known = *shape;
-  int64_t rest;
-  int open = -1;
-  if (shape->rank < 0 || shape->rank > HELIO_MAX_RANK) return false;
-  for (int i = 0; i < shape->rank; i++) {
-    if (shape->extent[i] != -1) continue;
-    if (open >= 0) return false;
-    open = i;
-    known.extent[i] = 1;
-  }
-  if (!hi_shape_elements(&known, &rest)) return false;
-  if (open < 0) return rest == elements;
-  if (rest == 0 || elements % rest != 0) return false;
-  shape->extent[open] = elements / rest;
-  return true;
-}
-
 helio_array *helio_array_reshape(helio_array *array, helio_shape shape) {
   char from[HI_SHAPE_TEXT], to[HI_SHAPE_TEXT];
   helio_shape asked = shape;
   if (hi_enter_unstarted(__func__) || !hi_array_usable(array, "the array")) return NULL;
-  if (complete(&shape, array->elements)) return hi_array_over(array, array->data, array->type, &shape);
+  if (hi_shape_complete(&shape, array->elements)) return hi_array_over(array, array->data, array->type, &shape);
   hi_fail(HELIO_INVALID_ARGUMENT, "the shape %s cannot become %s", hi_shape_text(&array->shape, from),
           hi_shape_text(&asked, to));
   return NULL;

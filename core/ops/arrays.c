@@ -89,30 +89,11 @@ helio_tensor *helio_to_device(helio_tensor *tensor, const char *name) {
 
 /* ---- views ---- */
 
-/* The extent for −1 in a shape that is to hold `elements`. */
-static bool complete(helio_shape *shape, int64_t elements) {
-  helio_shape known = *shape;
-  int64_t rest;
-  int open = -1;
-  if (shape->rank < 0 || shape->rank > HELIO_MAX_RANK) return false;
-  for (int i = 0; i < shape->rank; i++) {
-    if (shape->extent[i] != -1) continue;
-    if (open >= 0) return false;
-    open = i;
-    known.extent[i] = 1;
-  }
-  if (!hi_shape_elements(&known, &rest)) return false;
-  if (open < 0) return rest == elements;
-  if (rest == 0 || elements % rest != 0) return false;
-  shape->extent[open] = elements / rest;
-  return true;
-}
-
 helio_tensor *helio_reshape(helio_tensor *x, helio_shape shape) {
   hi_call call = {.row = hi_row_of(HELIO_OP_RESHAPE), .inputs = &x, .input_count = 1};
   helio_shape asked = shape;
   if (hi_enter(__func__) || hi_call_check(&call)) return NULL;
-  if (complete(&shape, x->elements)) return hi_tape_record_one(&call, hi_tensor_view(x, &shape, 0));
+  if (hi_shape_complete(&shape, x->elements)) return hi_tape_record_one(&call, hi_tensor_view(x, &shape, 0));
   char from[HI_SHAPE_TEXT], to[HI_SHAPE_TEXT];
   hi_fail(HELIO_INVALID_ARGUMENT, "Reshape: the shape %s cannot become %s", hi_shape_text(&x->shape, from),
           hi_shape_text(&asked, to));

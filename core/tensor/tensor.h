@@ -30,6 +30,9 @@ bool hi_shape_elements(const helio_shape *shape, int64_t *elements);
 bool hi_shape_bytes(const helio_shape *shape, helio_type type, size_t *bytes);
 bool hi_shape_equal(const helio_shape *a, const helio_shape *b);
 
+/* Puts in the extent for −1 in a shape that is to hold so many elements; false if none fits. */
+bool hi_shape_complete(helio_shape *shape, int64_t elements);
+
 /* "(2, 3)", "(2,)", "()" as Python prints it, in a buffer of HI_SHAPE_TEXT bytes. */
 enum { HI_SHAPE_TEXT = 200 };
 const char *hi_shape_text(const helio_shape *shape, char text[HI_SHAPE_TEXT]);

@@ -167,6 +167,24 @@ bool hi_shape_bytes(const helio_shape *shape, helio_type type, size_t *bytes) {
          !__builtin_mul_overflow((size_t)elements, helio_type_bytes(type), bytes) && *bytes <= PTRDIFF_MAX;
 }
 
+bool hi_shape_complete(helio_shape *shape, int64_t elements) {
+  helio_shape known = *shape;
+  int64_t rest;
+  int open = -1;
+  if (shape->rank < 0 || shape->rank > HELIO_MAX_RANK) return false;
+  for (int i = 0; i < shape->rank; i++) {
+    if (shape->extent[i] != -1) continue;
+    if (open >= 0) return false;
+    open = i;
+    known.extent[i] = 1;
+  }
+  if (!hi_shape_elements(&known, &rest)) return false;
+  if (open < 0) return rest == elements;
+  if (rest == 0 || elements % rest != 0) return false;
+  shape->extent[open] = elements / rest;
+  return true;
+}
+
 bool hi_shape_equal(const helio_shape *a, const helio_shape *b) {
   return a->rank == b->rank && memcmp(a->extent, b->extent, (size_t)a->rank * sizeof a->extent[0]) == 0;
 }
