@@ -206,7 +206,3 @@ helio_activation hi_layer_fusible(helio_activation activation) {
 helio_tensor *hi_layer_activated(helio_tensor *y, helio_activation activation) {
   return hi_layer_fusible(activation) == activation ? y : hi_layer_activate(y, activation);
 }
-
-helio_tensor *hi_scalar_like(const helio_tensor *x, double value) {
-  return x ? helio_fill(HELIO_SCALAR, value, .type = x->type) : NULL;
-}

@@ -4,6 +4,7 @@
 #define HI_LAYER_HELP_H
 
 #include "nn/layer.h"
+#include "ops/options.h"
 
 /* ---- options ---- */
 
@@ -69,8 +70,5 @@ helio_tensor *hi_layer_activated(helio_tensor *y, helio_activation activation);
  * made one, and what comes out is brought back to the input's shape. The last axis alone stays where it is. */
 helio_tensor *hi_axes_joined(helio_tensor *x, const helio_axes *axes);
 helio_tensor *hi_axes_apart(helio_tensor *y, const helio_axes *axes, const helio_shape *shape);
-
-/* A scalar of a tensor's type. */
-helio_tensor *hi_scalar_like(const helio_tensor *x, double value);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "nn/optimizer.h"
-#include "ops/dispatch.h"
+#include "ops/options.h"
 #include "ops/placement.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
@@ -111,10 +111,6 @@ static helio_status for_each(const helio_optimizer *optimizer, hi_gradient *grad
   return status;
 }
 
-static helio_tensor *scalar_like(const helio_tensor *x, double value) {
-  return helio_fill(HELIO_SCALAR, value, .type = helio_tensor_type(x));
-}
-
 /* Replaces the values, unless making them failed. */
 static helio_status replace(hi_gradient *gradient, helio_tensor *values) {
   if (!values) return helio_error_pending();
@@ -129,7 +125,7 @@ static helio_status gather(const helio_optimizer *optimizer, int variable, hi_gr
   if (!waiting) return HELIO_OK;
   helio_tensor *sum = helio_add(hi_gradient_dense(gradient), waiting->tensor);
   gradient->indices = NULL;
-  return replace(gradient, helio_div(sum, scalar_like(sum, optimizer->options.accumulate_steps)));
+  return replace(gradient, helio_div(sum, hi_scalar_like(sum, optimizer->options.accumulate_steps)));
 }
 
 static helio_tensor *sum_of_squares(const hi_gradient *gradient) {
@@ -138,7 +134,7 @@ static helio_tensor *sum_of_squares(const hi_gradient *gradient) {
 
 /* What brings a norm down to the limit: 1 if it is lower. */
 static helio_tensor *factor_for(helio_tensor *norm, double limit) {
-  helio_tensor *most = scalar_like(norm, limit);
+  helio_tensor *most = hi_scalar_like(norm, limit);
   return helio_div(most, helio_maximum(norm, most));
 }
 

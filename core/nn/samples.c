@@ -17,10 +17,6 @@ helio_tensor *hi_in_wide_float(helio_tensor *x) {
   return hi_in_type(x, x && x->type == HELIO_FLOAT64 ? HELIO_FLOAT64 : HELIO_FLOAT32);
 }
 
-helio_tensor *hi_scalar(helio_type type, double value) {
-  return helio_fill(HELIO_SCALAR, value, .type = type);
-}
-
 /* The division is by 1 where it would be by 0: its gradient is a number there, of which the outer choice takes none. */
 helio_tensor *hi_divide_no_nan(helio_tensor *a, helio_tensor *b) {
   if (!a || !b) return NULL;

@@ -4,6 +4,7 @@
 #ifndef HI_SAMPLES_H
 #define HI_SAMPLES_H
 
+#include "ops/options.h"
 #include "tensor/tensor.h"
 
 /* Keras' squeeze_or_expand_to_same_rank: where one of two has an axis of extent 1 more at its end, the other gets one
@@ -29,8 +30,5 @@ helio_tensor *hi_in_type(helio_tensor *x, helio_type type);
 
 /* x as it is, if its type is one that losses are computed in, else in float32. */
 helio_tensor *hi_in_wide_float(helio_tensor *x);
-
-/* One number, for arithmetic with tensors of the type. */
-helio_tensor *hi_scalar(helio_type type, double value);
 
 #endif

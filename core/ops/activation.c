@@ -57,28 +57,24 @@ helio_tensor *helio_leaky_relu(helio_tensor *x, double alpha) {
 
 /* ---- composed of others ---- */
 
-static helio_tensor *constant_like(helio_tensor *x, double value) {
-  return x ? helio_fill(HELIO_SCALAR, value, .type = x->type) : NULL;
-}
-
 /* At 0 and 6 its slope is 0, as in TensorFlow, where that of helio_clip() is 1. */
 static helio_tensor *relu6(helio_tensor *x) {
-  return helio_minimum(constant_like(x, 6), helio_relu(x));
+  return helio_minimum(hi_scalar_like(x, 6), helio_relu(x));
 }
 
 /* scale × elu(x, alpha) with the constants that keep mean 0 and variance 1 */
 static helio_tensor *selu(helio_tensor *x) {
   const double alpha = 1.6732632423543772848170429916717, scale = 1.0507009873554804934193349852946;
-  return helio_mul(helio_elu(x, alpha), constant_like(x, scale));
+  return helio_mul(helio_elu(x, alpha), hi_scalar_like(x, scale));
 }
 
 static helio_tensor *softsign(helio_tensor *x) {
-  return helio_div(x, helio_add(helio_abs(x), constant_like(x, 1)));
+  return helio_div(x, helio_add(helio_abs(x), hi_scalar_like(x, 1)));
 }
 
 /* relu6(x + 3) ÷ 6 */
 static helio_tensor *hard_sigmoid(helio_tensor *x) {
-  return helio_mul(relu6(helio_add(x, constant_like(x, 3))), constant_like(x, 1.0 / 6));
+  return helio_mul(relu6(helio_add(x, hi_scalar_like(x, 3))), hi_scalar_like(x, 1.0 / 6));
 }
 
 helio_tensor *helio_activate(helio_tensor *x, helio_activation activation) {

@@ -52,3 +52,11 @@ helio_tensor *hi_binary(const char *function, helio_operation operation, helio_t
   hi_call call = {.row = hi_row_of(operation), .inputs = (helio_tensor *[]){a, b}, .input_count = 2};
   return hi_enter(function) ? NULL : hi_dispatch_one(&call);
 }
+
+helio_tensor *hi_scalar(helio_type type, double value) {
+  return helio_fill(HELIO_SCALAR, value, .type = type);
+}
+
+helio_tensor *hi_scalar_like(const helio_tensor *x, double value) {
+  return x ? hi_scalar(helio_tensor_type(x), value) : NULL;
+}

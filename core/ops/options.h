@@ -16,4 +16,8 @@ bool hi_options_axes(const hi_row *row, const helio_shape *shape, const helio_ax
 helio_tensor *hi_unary(const char *function, helio_operation operation, helio_tensor *x);
 helio_tensor *hi_binary(const char *function, helio_operation operation, helio_tensor *a, helio_tensor *b);
 
+/* One number of a type, or of a tensor's type, for arithmetic with tensors. */
+helio_tensor *hi_scalar(helio_type type, double value);
+helio_tensor *hi_scalar_like(const helio_tensor *x, double value); /* NULL for NULL */
+
 #endif
