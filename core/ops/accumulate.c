@@ -62,7 +62,11 @@ helio_status hi_host_accumulate(const helio_host *host, const helio_member *memb
   int stream = 0;
   while (stream < HI_STREAM_COUNT && device->streams[stream] != what->stream) stream++;
   const char *wrong = wrong_with(what, stream);
-  if (wrong) return host->fail(host, HELIO_INVALID_ARGUMENT, "accumulate on %s: %s", device->name, wrong);
+  (void)host;
+  if (wrong) {
+    hi_reason_say("accumulate on %s: %s", device->name, wrong);
+    return HELIO_INVALID_ARGUMENT;
+  }
   if (what->count == 0) return HELIO_OK;
   helio_status status = apply(device, stream, operation_of(what->reduction), what, what->from, what->count);
   if (!status && what->scale != 1) status = scale(device, stream, what);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host table's arithmetic for collectives (plugin.h). */
+/* The host table's arithmetic for collectives (plugin.h). The host is not looked at. */
 #ifndef HI_ACCUMULATE_H
 #define HI_ACCUMULATE_H
 

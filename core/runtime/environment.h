@@ -30,6 +30,11 @@
   X(LOG, CHOICE, "info", "debug|info|warning|error|off", 0, "The least level of log lines that are shown")             \
   X(NUM_THREADS, INTEGER, "0", "", 4096,                                                                               \
     "CPU threads for the whole process, shared among logical CPU devices; 0: the cores granted to it")                 \
+  X(COLLECTIVE, TEXT, "auto", "", 0,                                                                                   \
+    "The collective that sums between devices, such as reduce-to-one; auto: the one made for them. It must serve "     \
+    "them")                                                                                                            \
+  X(TIMEOUT, INTEGER, "300", "", 1000000,                                                                              \
+    "Seconds that a device of a group is waited for before the group's call fails; 0: without end")                    \
   X(SPIN_US, INTEGER, "50", "", 1000000, "Microseconds that a waiting thread spins before it sleeps")                  \
   X(SEED, INTEGER, "0", "", UINT64_MAX, "Seed of random numbers; 0: a fixed one")                                      \
   X(DATA_DIR, TEXT, "", "", 0, "Folder that is searched for known sets of data before the cache folder and Debian's")  \

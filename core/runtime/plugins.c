@@ -20,6 +20,8 @@ static const helio_plugin_report **reports;
 static int plugin_count;
 static hi_plugin **backends;
 static int backend_count;
+static hi_plugin **collectives;
+static int collective_count;
 static bool ordered;
 
 static bool refuse(hi_plugin *plugin, helio_plugin_status status, const char *format, ...) HELIO_PRINTF(3, 4);
@@ -151,7 +153,8 @@ static helio_status load_all(const hi_host_services *services) {
   plugins = files ? calloc(room, sizeof *plugins) : NULL;
   reports = plugins ? calloc(room, sizeof *reports) : NULL;
   backends = reports ? calloc(room, sizeof *backends) : NULL;
-  helio_status status = backends ? HELIO_OK : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of plugins");
+  collectives = backends ? calloc(room, sizeof *collectives) : NULL;
+  helio_status status = collectives ? HELIO_OK : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the list of plugins");
   for (int i = 0; !status && i < file_count; i++) {
     hi_plugin *plugin = plugin_new(files[i], services);
     if (!plugin) {
@@ -270,6 +273,7 @@ static helio_status choose(void) {
       start_or_warn(plugin);
     }
     if (plugin->started && plugin->is_host) have_host = true;
+    if (plugin->started && report->is_collective) collectives[collective_count++] = plugin;
   }
   return have_host ? HELIO_OK : HELIO_NO_DEVICE;
 }
@@ -316,11 +320,19 @@ void hi_plugins_finish(void) {
   reports = NULL;
   backends = NULL;
   backend_count = 0;
+  free(collectives);
+  collectives = NULL;
+  collective_count = 0;
 }
 
 hi_plugin *const *hi_backends(int *count) {
   *count = backend_count;
   return backends;
+}
+
+hi_plugin *const *hi_collectives(int *count) {
+  *count = collective_count;
+  return collectives;
 }
 
 bool hi_backends_ordered(void) {

@@ -47,6 +47,9 @@ helio_status hi_plugin_inspect(const char *path, const hi_host_services *service
 /* The started backends in order of preference as HELIO_BACKEND names them; with `auto`, in order of search. */
 hi_plugin *const *hi_backends(int *count);
 
+/* The started collectives, in order of search. */
+hi_plugin *const *hi_collectives(int *count);
+
 /* Did HELIO_BACKEND give an order? Else accelerators go first. */
 bool hi_backends_ordered(void);
 

@@ -172,9 +172,23 @@ static bool read_kernels(hi_plugin *plugin) {
   return true;
 }
 
+/* What stands for reduce, all_gather and reduce_scatter needs to know whose communicator it is given: it is put in
+ * where one is made (strategy/communicator.c). */
+static helio_status no_group(helio_plugin_state *state) {
+  (void)state;
+  return HELIO_OK;
+}
+
 static bool read_collective(hi_plugin *plugin) {
   if (!READ(plugin, "table of collectives", &plugin->collective, plugin->entry.collective, collective_entries)) {
     return false;
+  }
+  if (!plugin->collective.group_start != !plugin->collective.group_end) {
+    return malformed(plugin, "table of collectives", "has one of group_start and group_end but not the other");
+  }
+  if (!plugin->collective.group_start) {
+    plugin->collective.group_start = no_group;
+    plugin->collective.group_end = no_group;
   }
   plugin->report.is_collective = true;
   return true;

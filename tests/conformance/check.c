@@ -367,10 +367,11 @@ static void try_without_outputs(const example *e, const array *expected) {
   }
 }
 
-/* "The output of ADD, SUB, MUL, ADD_N and RELU may lie exactly on an input of the same shape" */
+/* "The output of ADD, SUB, MUL, ADD_N, MAXIMUM, MINIMUM and RELU may lie exactly on an input of the same shape" */
 static bool may_alias(helio_operation operation) {
   return operation == HELIO_OP_ADD || operation == HELIO_OP_SUB || operation == HELIO_OP_MUL ||
-         operation == HELIO_OP_ADD_N || operation == HELIO_OP_RELU;
+         operation == HELIO_OP_ADD_N || operation == HELIO_OP_MAXIMUM || operation == HELIO_OP_MINIMUM ||
+         operation == HELIO_OP_RELU;
 }
 
 static void try_in_place(const example *e, const array *expected) {

@@ -548,8 +548,8 @@ typedef struct helio_kernel {
   helio_status (*plan)(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer);
 
   /* required. Hands the work to run->stream. Allocates nothing. The same plan may run on several threads at a time. The
-   * output of ADD, SUB, MUL, ADD_N and RELU may lie exactly on an input of the same shape; otherwise arguments that are
-   * written overlap nothing. What `run` points to is valid only during the call. */
+   * output of ADD, SUB, MUL, ADD_N, MAXIMUM, MINIMUM and RELU may lie exactly on an input of the same shape; otherwise
+   * arguments that are written overlap nothing. What `run` points to is valid only during the call. */
   helio_status (*run)(helio_plan *plan, const helio_run *run);
 
   /* required. No run of the plan is under way, and nothing that one handed to a stream is still to be done. */
@@ -624,7 +624,21 @@ struct helio_accumulation {
   double scale;       /* of a sum of floats; 1 in all other cases */
 };
 
-/* One rank's part in a collective call. Counts are of elements. */
+/* One rank's part in a collective call. Counts are of elements.
+ *
+ * all_reduce      every target gets the sum (largest, smallest) of all sources
+ * reduce          the root's target gets it; the places of other ranks' targets are { NULL, 0 } or not looked at
+ * broadcast       every target, the root's too, gets the root's source; other ranks' sources are not looked at
+ * all_gather      every target gets all sources, one behind the other in order of ranks; in place: the source is this
+ *                 rank's part of the target
+ * reduce_scatter  each target gets its part of the sum of all sources, which have the length of all parts together; in
+ *                 place: the target is this rank's part of the source
+ *
+ * A call takes its place in the order of the rank's own stream: it reads what earlier commands of that stream wrote,
+ * and later ones find the result and may write to the source. A sum is rounded to its type after each addition, and
+ * float numbers too small to be normal may count as 0: so all collectives that sum in order agree to the bit. broadcast
+ * and all_gather move any type. Ranks whose calls differ (in function, count, type, reduction, root) get an error, all
+ * of them. After a failure the communicator can only be destroyed. */
 typedef struct helio_collective_call {
   size_t size;
   helio_stream *stream; /* of the rank's own device */
@@ -651,16 +665,20 @@ typedef struct helio_collective_table {
   /* required. An id for a new group, to be handed to all of its ranks by whatever way the caller has. */
   helio_status (*new_id)(helio_plugin_state *state, void *id);
 
-  /* required. Joins the group; blocks until all ranks have, unless grouped. */
+  /* required. Joins the group; blocks until all ranks have, unless grouped. HELIO_TIMED_OUT, with the ranks that did
+   * not come, when the time is up; so do all functions that wait for other ranks. */
   helio_status (*create)(helio_plugin_state *state, const helio_communicator_options *options,
                          helio_communicator **communicator);
+
+  /* required. Waits until the rank's device has done what the calls handed to it. No call of this rank is under way. */
   void (*destroy)(helio_communicator *communicator);
 
-  /* required. Ends every wait of this rank, from any thread. Afterwards buffers are undefined and the communicator can
-   * only be destroyed. */
+  /* required. Ends every wait between the ranks of the group, from any thread: their calls fail with HELIO_ABORTED, or
+   * with what had gone wrong before. Does not end what a device is doing. Afterwards buffers are undefined and the
+   * communicator can only be destroyed. */
   void (*abort)(helio_communicator *communicator);
 
-  /* required. HELIO_OK, or what has gone wrong since the last call. Never blocks. */
+  /* required. HELIO_OK, or what has gone wrong in the group, now and ever after. Never blocks. */
   helio_status (*poll)(helio_communicator *communicator);
 
   /* required. */

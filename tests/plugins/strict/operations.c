@@ -139,10 +139,11 @@ bool strict_operation_takes(const strict_operation *operation, uint32_t input_co
   return (more ? input_count >= fixed : input_count == fixed) && output_count == strlen(operation->outputs);
 }
 
-/* "The output of ADD, SUB, MUL, ADD_N and RELU may lie exactly on an input of the same shape" */
+/* "The output of ADD, SUB, MUL, ADD_N, MAXIMUM, MINIMUM and RELU may lie exactly on an input of the same shape" */
 bool strict_operation_in_place(uint32_t operation) {
   return operation == HELIO_OP_ADD || operation == HELIO_OP_SUB || operation == HELIO_OP_MUL ||
-         operation == HELIO_OP_ADD_N || operation == HELIO_OP_RELU;
+         operation == HELIO_OP_ADD_N || operation == HELIO_OP_MAXIMUM || operation == HELIO_OP_MINIMUM ||
+         operation == HELIO_OP_RELU;
 }
 
 #define KERNEL(symbol, its_name, its_inputs, its_outputs, its_types, its_scalars)                                      \
