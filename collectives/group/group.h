@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks of one process that meet: what the collectives for one process share.
+ *
+ * Each rank has a count of its progress, which it alone raises and which others wait for. All ranks raise it equally
+ * often in a call, so that everybody knows what a count means. A wait spins for a while and then sleeps; it ends when
+ * the group breaks: by a failure, an abort, or when the time is up. The first failure is that of all ranks, for good.
+ *
+ * A rank must not return from a call while another works on its memory, also when the group breaks. So work on the
+ * memory of others lies between group_work() and group_rest(), is short, and waits for no rank; and every function here
+ * that fails has waited for the others' rest before it returns. */
+#ifndef HELIO_GROUP_H
+#define HELIO_GROUP_H
+
+#include <helio/plugin.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+  GROUP_ALL_REDUCE = 1,
+  GROUP_REDUCE = 2,
+  GROUP_BROADCAST = 3,
+  GROUP_ALL_GATHER = 4,
+  GROUP_REDUCE_SCATTER = 5,
+};
+
+/* What others look at in every call stands in one line of the cache. */
+typedef struct group_rank {
+  _Alignas(64) atomic_uint progress;
+  uint32_t what; /* kind, type, reduction, root */
+  size_t count;
+  helio_place source, target;
+  helio_stream *stream;
+  _Alignas(64) atomic_uint busy; /* works on the memory of others */
+  atomic_uint seated;            /* has joined */
+  const helio_member *member;    /* NULL: has left; written under the group's lock */
+  size_t *counts;                /* of all ranks, in calls that have them */
+  void *own;                     /* the collective's */
+} group_rank;
+
+typedef struct group {
+  const helio_host *host;
+  struct group_registry *registry;
+  struct group *next;
+  unsigned char id[HELIO_COLLECTIVE_ID_SIZE];
+  uint32_t rank_count, timeout_ms, spin_us;
+  uint32_t references; /* under the registry's lock */
+  pthread_mutex_t lock;
+  char message[600];               /* of the failure, under the lock */
+  _Alignas(64) atomic_uint broken; /* helio_status; 0: all is well */
+  atomic_uint sleepers, bell;      /* threads that sleep until the bell changes */
+  group_rank rank[];
+} group;
+
+/* All groups of a plugin's state. */
+typedef struct group_registry {
+  const helio_host *host;
+  pthread_mutex_t lock;
+  uint64_t last_number;
+  group *first;
+} group_registry;
+
+/* One rank, as it is handed to the core. */
+struct helio_communicator {
+  group *group;
+  uint32_t rank;
+};
+
+helio_status group_registry_open(group_registry *registry, const helio_host *host);
+void group_registry_close(group_registry *registry);
+void group_new_id(group_registry *registry, void *id);
+
+/* Joins and waits for all ranks. `own` can be seen by the others when they have joined. */
+helio_status group_join(group_registry *registry, const helio_communicator_options *options, void *own,
+                        helio_communicator **communicator);
+
+/* Frees the communicator. What others could still want of this rank must be settled. */
+void group_leave(helio_communicator *communicator);
+
+void group_abort(helio_communicator *communicator);
+helio_status group_poll(helio_communicator *communicator);
+
+/* Brings this rank's part of a call and waits for the others': a progress of 1. An error if the parts differ. */
+helio_status group_meet(helio_communicator *communicator, uint32_t kind, const helio_collective_call *call);
+
+/* Raises this rank's progress by 1. */
+void group_advance(helio_communicator *communicator);
+
+/* This rank's progress, which is that of the others at the same point. */
+uint32_t group_progress(const helio_communicator *communicator);
+
+/* Waits until a rank's progress, or every rank's, is `progress` at least. */
+helio_status group_await(helio_communicator *communicator, uint32_t other, uint32_t progress);
+helio_status group_await_all(helio_communicator *communicator, uint32_t progress);
+
+/* From here to group_rest() this rank works on the memory of others. Fails if the group is broken. */
+helio_status group_work(helio_communicator *communicator);
+void group_rest(helio_communicator *communicator);
+
+/* 0: unknown. */
+size_t group_type_bytes(uint32_t type);
+
+/* This rank's device failed, with a reason that the host knows: breaks the group. Returns the status. */
+helio_status group_fail(helio_communicator *communicator, helio_status status);
+
+#endif
