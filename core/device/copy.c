@@ -9,8 +9,7 @@
 
 /* ---- staging: host memory that an asynchronous device reads later than the caller may keep it ---- */
 
-static const size_t largest_staged = (size_t)16 << 20; /* waiting costs less than copying twice above this */
-static const size_t most_staged = (size_t)64 << 20;    /* of a device, in use or not */
+static const size_t most_staged = (size_t)64 << 20; /* of a device, in use or not */
 
 struct hi_staging {
   void *memory;
@@ -100,15 +99,17 @@ static void staging_return(hi_device *device, struct hi_staging *staging) {
   pthread_mutex_unlock(&device->lock);
 }
 
-static helio_status copy_in_staged(hi_device *device, helio_place target, const void *source, size_t bytes) {
+helio_status hi_copy_in_written(hi_device *device, helio_place target, size_t bytes, hi_write *write,
+                                const void *argument) {
   const helio_member *m = &device->member;
   helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
   struct hi_staging *staging = NULL;
+  hi_reason_clear();
   helio_status status = staging_take(device, bytes, &staging);
   if (status) {
     return hi_fail(status, "preparing to copy %zu bytes to %s: %s", bytes, device->name, hi_reason(status));
   }
-  memcpy(staging->memory, source, bytes);
+  write(argument, staging->memory, bytes);
   status = m->memory->copy_in(m->device, stream, target, staging->memory, bytes);
   if (!status) {
     status = m->streams->event_record(m->device, staging->event, stream);
@@ -117,6 +118,10 @@ static helio_status copy_in_staged(hi_device *device, helio_place target, const 
   }
   staging_return(device, staging);
   return status ? hi_device_failed(device, status, "copying to the device") : HELIO_OK;
+}
+
+static void write_copy(const void *source, void *memory, size_t bytes) {
+  memcpy(memory, source, bytes);
 }
 
 /* ---- host and device ---- */
@@ -133,8 +138,9 @@ static helio_status copy_in_directly(hi_device *device, helio_place target, cons
 helio_status hi_copy_in(hi_device *device, helio_place target, const void *source, size_t bytes) {
   if (bytes == 0) return HELIO_OK;
   hi_reason_clear();
-  bool directly = device->synchronous || bytes > largest_staged;
-  return (directly ? copy_in_directly : copy_in_staged)(device, target, source, bytes);
+  bool directly = device->synchronous || bytes > HI_LARGEST_STAGED;
+  if (directly) return copy_in_directly(device, target, source, bytes);
+  return hi_copy_in_written(device, target, bytes, write_copy, source);
 }
 
 helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes) {

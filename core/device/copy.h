@@ -9,6 +9,13 @@
  * or where it is far behind. */
 helio_status hi_copy_in(hi_device *device, helio_place target, const void *source, size_t bytes);
 
+/* The same for what is not there yet: `write` puts the bytes into memory that the device copies from. For at most
+ * HI_LARGEST_STAGED bytes or little more: waiting costs less than copying twice above this. */
+enum { HI_LARGEST_STAGED = 16 << 20 };
+typedef void hi_write(const void *argument, void *memory, size_t bytes);
+helio_status hi_copy_in_written(hi_device *device, helio_place target, size_t bytes, hi_write *write,
+                                const void *argument);
+
 /* To host memory, waits for it. Also reports what went wrong on the device before. */
 helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes);
 

@@ -2,8 +2,6 @@
 #include "nn/initializer.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,70 +10,9 @@
 #include "ops/placement.h"
 #include "ops/tape.h"
 #include "ops/variable.h"
-#include "runtime/environment.h"
 #include "runtime/error.h"
 #include "tensor/pool.h"
 #include "tensor/tensor.h"
-
-/* ---- seed and keys ---- */
-
-static atomic_uint_least64_t process_seed;
-
-/* How often a value was drawn for a name since the seed was set: models of equal names differ. Names are known by their
- * hash alone, so that two that share one only count together. */
-static struct {
-  pthread_mutex_t lock;
-  struct drawn {
-    uint64_t name;
-    uint64_t times;
-  } * list;
-  int count;
-} drawn = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static void set_seed(uint64_t seed) {
-  pthread_mutex_lock(&drawn.lock);
-  atomic_store(&process_seed, seed);
-  free(drawn.list);
-  drawn.list = NULL;
-  drawn.count = 0;
-  pthread_mutex_unlock(&drawn.lock);
-}
-
-static helio_status count_draw(uint64_t name, uint64_t *times) {
-  pthread_mutex_lock(&drawn.lock);
-  int i = 0;
-  while (i < drawn.count && drawn.list[i].name != name) i++;
-  struct drawn *list = drawn.list;
-  bool full = i == drawn.count && (drawn.count & (drawn.count - 1)) == 0;
-  if (full) list = realloc(drawn.list, (drawn.count ? 2 * (size_t)drawn.count : 1) * sizeof *list);
-  if (list) {
-    drawn.list = list;
-    if (i == drawn.count) list[drawn.count++] = (struct drawn){name, 0};
-    *times = list[i].times++;
-  }
-  pthread_mutex_unlock(&drawn.lock);
-  return list ? HELIO_OK : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the names of variables");
-}
-
-void hi_seed_start(void) {
-  set_seed(hi_environment_number(HI_SEED));
-}
-
-helio_status helio_set_seed(uint64_t seed) {
-  helio_status status = hi_enter(__func__);
-  if (!status) set_seed(seed);
-  return status;
-}
-
-/* FNV-1a of the name, then SplitMix64's finish so that near seeds give far keys. */
-uint64_t hi_seed_key(uint64_t seed, const char *name) {
-  uint64_t key = UINT64_C(0xCBF29CE484222325);
-  for (; *name; name++) key = (key ^ (unsigned char)*name) * UINT64_C(0x100000001B3);
-  key += (seed ? seed : atomic_load(&process_seed)) * UINT64_C(0x9E3779B97F4A7C15);
-  key = (key ^ key >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-  key = (key ^ key >> 27) * UINT64_C(0x94D049BB133111EB);
-  return key ^ key >> 31;
-}
 
 /* ---- names ---- */
 
@@ -191,7 +128,7 @@ static helio_tensor *draw(const helio_initializer *initializer, const char *name
                           const helio_shape *shape) {
   drawing d = drawing_of(initializer, shape);
   uint64_t key = hi_seed_key(initializer->seed, name), times = 0;
-  if (d.how != CONSTANT && !initializer->seed && count_draw(key, &times)) return NULL;
+  if (d.how != CONSTANT && !initializer->seed && hi_seed_count(key, &times)) return NULL;
   helio_random_options o = {.size = sizeof o,
                             .shape = *shape,
                             .key = key + times * UINT64_C(0x9E3779B97F4A7C15),

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/crew.h"
 #include "device/copy.h"
 #include "device/topology.h"
-#include "nn/initializer.h"
 #include "ops/accumulate.h"
 #include "ops/placement.h"
 #include "runtime/environment.h"
@@ -17,12 +17,14 @@
 #include "runtime/log.h"
 #include "runtime/plugins.h"
 #include "tensor/pool.h"
+#include "tensor/seed.h"
 
 typedef enum phase { STOPPED, RUNNING, FORKED } phase;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of starting and ending */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static atomic_int current = STOPPED;
+static atomic_uint ends; /* how often the library was ended */
 
 static const hi_host_services services = {.copy = hi_host_copy, .accumulate = hi_host_accumulate};
 
@@ -86,6 +88,10 @@ bool hi_runtime_forked(void) {
   return atomic_load_explicit(&current, memory_order_relaxed) == FORKED;
 }
 
+unsigned hi_runtime_ends(void) {
+  return atomic_load_explicit(&ends, memory_order_relaxed);
+}
+
 bool hi_runtime_hold(void) {
   if (hi_runtime_forked()) return false;
   pthread_mutex_lock(&lock);
@@ -112,10 +118,12 @@ helio_status helio_shutdown(void) {
     forked();
     return helio_error_pending();
   }
+  hi_crews_stop(); /* threads of the library use devices, and none of them is there to be waited for afterwards */
   pthread_mutex_lock(&lock);
   hi_pool_drain(); /* under the lock, because another thread may be ending the library too */
   if (atomic_load(&current) == RUNNING) {
     finish();
+    atomic_fetch_add(&ends, 1);
     atomic_store(&current, STOPPED);
   }
   pthread_mutex_unlock(&lock);

@@ -31,6 +31,12 @@ void hi_pool_drain(void) {
   mine.room = 0;
 }
 
+void hi_pool_thread_end(void) {
+  hi_pool_drain();
+  if (mine.registered) pthread_setspecific(key, NULL);
+  mine.registered = false;
+}
+
 /* Another thread may be shutting the library down just now: it does not wait for threads that are inside no call. */
 static void at_thread_end(void *unused) {
   (void)unused;

@@ -15,4 +15,8 @@ void *hi_pool_leave_with(helio_scope *pool, void *object);
 /* Empties all pools of the calling thread. */
 void hi_pool_drain(void);
 
+/* The last call of a thread of the library, which somebody joins before the library ends: empties its pools and lets
+ * nothing run at its end that would wait for that somebody. */
+void hi_pool_thread_end(void);
+
 #endif

@@ -613,4 +613,6 @@ HELIO_EXPORT const helio_setting *const *helio_settings(int *count);
 
 #include <helio/data.h> /* behind nn.h, whose HELIO_MAKE it uses */
 
+#include <helio/datasets.h> /* behind data.h, whose arrays they cut */
+
 #endif

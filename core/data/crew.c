@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "data/crew.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/error.h"
+#include "runtime/runtime.h"
+#include "tensor/pool.h"
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before a crew's own */
+static hi_crew *running;
+
+helio_scope hi_scene_enter(const hi_scene *scene) {
+  return helio_device_enter(scene->named ? scene->device->name : NULL);
+}
+
+/* ---- the list ---- */
+
+static void enlist(hi_crew *crew) {
+  pthread_mutex_lock(&list_lock);
+  crew->listed = true;
+  crew->previous = NULL;
+  crew->next = running;
+  if (running) running->previous = crew;
+  running = crew;
+  pthread_mutex_unlock(&list_lock);
+}
+
+static void delist(hi_crew *crew) {
+  pthread_mutex_lock(&list_lock);
+  crew->listed = false;
+  if (crew->previous) crew->previous->next = crew->next;
+  if (crew->next) crew->next->previous = crew->previous;
+  if (running == crew) running = crew->next;
+  pthread_mutex_unlock(&list_lock);
+}
+
+static void tell(hi_crew *crew) {
+  pthread_mutex_lock(&crew->lock);
+  crew->stopping = true;
+  pthread_cond_broadcast(&crew->changed);
+  pthread_mutex_unlock(&crew->lock);
+}
+
+void hi_scene_stop(hi_scene *scene) {
+  if (hi_runtime_forked()) return;
+  atomic_store(&scene->stopping, true);
+  pthread_mutex_lock(&list_lock);
+  for (hi_crew *crew = running; crew; crew = crew->next) {
+    if (crew->scene == scene) tell(crew);
+  }
+  pthread_mutex_unlock(&list_lock);
+}
+
+void hi_crews_stop(void) {
+  pthread_mutex_lock(&list_lock);
+  for (hi_crew *crew = running; crew; crew = crew->next) {
+    atomic_store(&crew->scene->stopping, true);
+    tell(crew);
+  }
+  pthread_mutex_unlock(&list_lock);
+  for (;;) {
+    pthread_mutex_lock(&list_lock);
+    hi_crew *crew = running;
+    pthread_mutex_unlock(&list_lock);
+    if (!crew) return;
+    hi_crew_stop(crew);
+  }
+}
+
+/* ---- threads ---- */
+
+static void *run(void *argument) {
+  hi_crew *crew = argument;
+  helio_scope scope = hi_scene_enter(crew->scene);
+  crew->body(crew->argument);
+  helio_device_leave(&scope);
+  helio_error_take(NULL);
+  hi_pool_thread_end();
+  return NULL;
+}
+
+/* Signals are for the threads of the program. */
+static int make_threads(hi_crew *crew, int count) {
+  sigset_t all, before;
+  int failure = 0;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  while (crew->count < count && !failure) {
+    failure = pthread_create(&crew->threads[crew->count], NULL, run, crew);
+    if (!failure) crew->count++;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return failure;
+}
+
+helio_status hi_crew_start(hi_crew *crew, hi_scene *scene, int count, void (*body)(void *argument), void *argument) {
+  if (atomic_load(&scene->stopping)) return hi_fail(HELIO_ABORTED, "the iterator is being ended");
+  crew->threads = calloc((size_t)count, sizeof *crew->threads);
+  if (!crew->threads) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %d threads", count);
+  pthread_mutex_init(&crew->lock, NULL);
+  pthread_cond_init(&crew->changed, NULL);
+  crew->stopping = false;
+  crew->scene = scene;
+  crew->body = body;
+  crew->argument = argument;
+  enlist(crew);
+  int failure = make_threads(crew, count);
+  if (!failure) return HELIO_OK;
+  hi_crew_end(crew);
+  return hi_fail(HELIO_OUT_OF_MEMORY, "cannot start a thread for reading data: %s", strerror(failure));
+}
+
+void hi_crew_stop(hi_crew *crew) {
+  if (!crew->threads || !crew->listed || hi_runtime_forked()) return;
+  tell(crew);
+  for (int i = 0; i < crew->count; i++) pthread_join(crew->threads[i], NULL);
+  crew->count = 0;
+  delist(crew);
+}
+
+void hi_crew_end(hi_crew *crew) {
+  if (!crew->threads || hi_runtime_forked()) return;
+  hi_crew_stop(crew);
+  pthread_cond_destroy(&crew->changed);
+  pthread_mutex_destroy(&crew->lock);
+  free(crew->threads);
+  crew->threads = NULL;
+}

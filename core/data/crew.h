@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads of a pipeline. Those of an iterator can be told to stop together, and all of the library's end before its
+ * devices do. */
+#ifndef HI_CREW_H
+#define HI_CREW_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "device/device.h"
+
+/* What the threads of one iterator share. */
+typedef struct hi_scene {
+  hi_device *device;    /* where elements land */
+  bool named;           /* the iterator's maker had asked for it */
+  atomic_bool stopping; /* nobody wants elements any more */
+} hi_scene;
+
+/* The scope in which a function of the user's runs, as around helio_iterate(). Ends with helio_device_leave(). */
+helio_scope hi_scene_enter(const hi_scene *scene);
+
+/* Threads that share a lock. One that waits for `changed` must look at `stopping` before and after. */
+typedef struct hi_crew {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  bool stopping; /* under the lock */
+  hi_scene *scene;
+  void (*body)(void *argument);
+  void *argument;
+  int count;
+  pthread_t *threads;
+  bool listed;
+  struct hi_crew *next, *previous; /* among all that run */
+} hi_crew;
+
+/* Starts `count` threads, each of which calls `body`, in the scope of the scene. If no thread can be had, none runs. */
+helio_status hi_crew_start(hi_crew *crew, hi_scene *scene, int count, void (*body)(void *argument), void *argument);
+
+/* Tells the threads to stop and waits for them. Does nothing if they were stopped, or never started. */
+void hi_crew_stop(hi_crew *crew);
+
+/* Stops, and ends the crew itself. */
+void hi_crew_end(hi_crew *crew);
+
+/* Tells all threads of a scene to stop, without waiting: no thread waits for one that is not told yet. */
+void hi_scene_stop(hi_scene *scene);
+
+/* Stops all threads of all iterators. */
+void hi_crews_stop(void);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heliostat: datasets. Included by helio.h; there is no need to include it by itself. A dataset says how elements come
+ * about, an iterator brings them; nothing is read before. Transforms act in the order written, as in tf.data.
+ */
+#ifndef HELIO_DATASETS_H
+#define HELIO_DATASETS_H
+
+#include <helio/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct helio_dataset helio_dataset;
+
+/* An element is a tuple: features, labels and, if wanted, weights of samples; or whatever a model takes. */
+#define HELIO_MAX_PARTS 8
+
+typedef struct helio_element {
+  int count;
+  helio_tensor *part[HELIO_MAX_PARTS];
+} helio_element;
+
+#define HELIO_ARRAY_LIST(...)                                                                                          \
+  (helio_array *const[]){__VA_ARGS__}, (int)(sizeof((helio_array *[]){__VA_ARGS__}) / sizeof(helio_array *))
+
+/* ---- sources ---- */
+
+/* Cuts arrays of as many rows along the first axis: element i is row i of each. Or the whole as one element. C++ calls
+ * the function behind. */
+HELIO_EXPORT helio_dataset *helio_dataset_of_slices(helio_array *const *arrays, int count);
+HELIO_EXPORT helio_dataset *helio_dataset_of_tensors(helio_array *const *arrays, int count);
+#define helio_dataset_from_slices(...)  helio_dataset_of_slices(HELIO_ARRAY_LIST(__VA_ARGS__))
+#define helio_dataset_from_tensors(...) helio_dataset_of_tensors(HELIO_ARRAY_LIST(__VA_ARGS__))
+
+/* Element i is sequence i (int32, of its own length) and, with labels, row i of those. For helio_dataset_padded_batch.
+ */
+HELIO_EXPORT helio_dataset *helio_dataset_from_sequences(helio_sequences *sequences, helio_array *labels);
+
+/* Slices of the arrays in files, mapped where the format allows it: an IDX or .npy file, or a member behind a colon,
+ * "digits.npz:x_train", "points.safetensors:x", "table.csv:price". */
+HELIO_EXPORT helio_dataset *helio_dataset_of_files(const char *const *paths, int count);
+#define helio_dataset_from_files(...)                                                                                  \
+  helio_dataset_of_files((const char *const[]){__VA_ARGS__},                                                           \
+                         (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *)))
+
+/* 0, 1, … count − 1 as int64 scalars. */
+HELIO_EXPORT helio_dataset *helio_dataset_range(int64_t count);
+
+/* Elements made by a function, for which an iterator calls start (may be NULL), then next until it gives no element,
+ * then stop (may be NULL), all on one thread at a time. next writes the parts as arrays and says HELIO_OK; count 0:
+ * that was the last. An error that it leaves pending, or a status that it returns, ends the iteration. */
+typedef struct helio_generated {
+  int count;
+  helio_array *part[HELIO_MAX_PARTS];
+} helio_generated;
+
+typedef struct helio_dataset_from_generator_options {
+  size_t size;
+  helio_status (*next)(void *state, helio_generated *element);
+  helio_status (*start)(void *argument, void **state); /* NULL: the argument is the state */
+  void (*stop)(void *state);
+  void *argument;
+  int64_t count; /* of elements, as far as is known; 0: unknown */
+} helio_dataset_from_generator_options;
+
+HELIO_EXPORT helio_dataset *helio_dataset_from_generator_with(const helio_dataset_from_generator_options *options);
+#define helio_dataset_from_generator(...)                                                                              \
+  HELIO_MAKE(helio_dataset_from_generator_with, helio_dataset_from_generator_options, __VA_ARGS__)
+
+/* ---- transforms ---- */
+
+/* The function gets an element and writes another (or the same, changed) with operations; it may be called from several
+ * threads at once. .parallel: how many calls at a time, 0: one, HELIO_AUTO: as many as there are cores. Elements come
+ * in order unless .unordered. */
+#define HELIO_AUTO (-1)
+
+typedef struct helio_dataset_map_options {
+  size_t size;
+  helio_dataset *dataset;
+  helio_status (*function)(void *argument, helio_element *element);
+  void *argument;
+  int parallel;
+  bool unordered;
+} helio_dataset_map_options;
+
+HELIO_EXPORT helio_dataset *helio_dataset_map_with(const helio_dataset_map_options *options);
+#define helio_dataset_map(...) HELIO_MAKE(helio_dataset_map_with, helio_dataset_map_options, __VA_ARGS__)
+
+/* Each element is drawn from a buffer of so many. Over sources of known length and .buffer no less, it is a
+ * permutation of indices: no element is held. Every iteration is shuffled anew unless .no_reshuffle. */
+typedef struct helio_dataset_shuffle_options {
+  size_t size;
+  helio_dataset *dataset;
+  int64_t buffer;
+  int64_t seed; /* 0: of helio_set_seed(), counted by how many datasets have been shuffled since */
+  bool no_reshuffle;
+} helio_dataset_shuffle_options;
+
+HELIO_EXPORT helio_dataset *helio_dataset_shuffle_with(const helio_dataset_shuffle_options *options);
+#define helio_dataset_shuffle(...) HELIO_MAKE(helio_dataset_shuffle_with, helio_dataset_shuffle_options, __VA_ARGS__)
+
+typedef struct helio_dataset_batch_options {
+  size_t size;
+  helio_dataset *dataset;
+  int64_t count; /* of elements */
+  bool drop_remainder;
+} helio_dataset_batch_options;
+
+HELIO_EXPORT helio_dataset *helio_dataset_batch_with(const helio_dataset_batch_options *options);
+#define helio_dataset_batch(...) HELIO_MAKE(helio_dataset_batch_with, helio_dataset_batch_options, __VA_ARGS__)
+
+/* Elements of unequal shapes: each part is filled behind to the longest of its batch along every axis, or to .shape[i]
+ * (extents −1: the longest; rank 0: all −1), with .value[i]. An element that is longer than a shape given is an error.
+ */
+typedef struct helio_dataset_padded_batch_options {
+  size_t size;
+  helio_dataset *dataset;
+  int64_t count;
+  bool drop_remainder;
+  helio_shape shape[HELIO_MAX_PARTS];
+  double value[HELIO_MAX_PARTS];
+} helio_dataset_padded_batch_options;
+
+HELIO_EXPORT helio_dataset *helio_dataset_padded_batch_with(const helio_dataset_padded_batch_options *options);
+#define helio_dataset_padded_batch(...)                                                                                \
+  HELIO_MAKE(helio_dataset_padded_batch_with, helio_dataset_padded_batch_options, __VA_ARGS__)
+
+HELIO_EXPORT helio_dataset *helio_dataset_repeat(helio_dataset *dataset, int64_t times); /* −1: for ever */
+HELIO_EXPORT helio_dataset *helio_dataset_take(helio_dataset *dataset, int64_t count);   /* −1: all */
+HELIO_EXPORT helio_dataset *helio_dataset_skip(helio_dataset *dataset, int64_t count);   /* −1: all */
+HELIO_EXPORT helio_dataset *helio_dataset_shard(helio_dataset *dataset, int64_t shards, int64_t index);
+
+/* The first whole iteration fills it, those behind it read it: what stands before is done once. */
+HELIO_EXPORT helio_dataset *helio_dataset_cache(helio_dataset *dataset);
+
+/* So many elements are made ahead by a thread of its own, on the device where they will be used; HELIO_AUTO: 2 at
+ * first, and more if the iterator is found waiting for it. */
+HELIO_EXPORT helio_dataset *helio_dataset_prefetch(helio_dataset *dataset, int count);
+
+/* Element i of all as one tuple, as long as the shortest; all elements of one behind those of the other. */
+HELIO_EXPORT helio_dataset *helio_dataset_zip(helio_dataset *const *datasets, int count);
+HELIO_EXPORT helio_dataset *helio_dataset_concatenate(helio_dataset *dataset, helio_dataset *behind);
+
+/* How many elements an iteration brings: a number, HELIO_INFINITE or HELIO_UNKNOWN. */
+#define HELIO_INFINITE (-1)
+#define HELIO_UNKNOWN  (-2)
+HELIO_EXPORT int64_t helio_dataset_cardinality(const helio_dataset *dataset);
+
+/* ---- iteration ---- */
+
+typedef struct helio_iterator helio_iterator;
+
+/* From the first element; of one dataset there may be many, and each one counts as an iteration. An iterator belongs to
+ * the pool, like all else; its threads end promptly with it. Elements come to be on the thread's current device
+ * (HELIO_DEVICE), else the preferred one. */
+HELIO_EXPORT helio_iterator *helio_iterate(helio_dataset *dataset);
+
+/* The next element, its parts belonging to the caller's pool. False at the end and on error: look at
+ * helio_error_pending(). */
+HELIO_EXPORT bool helio_next(helio_iterator *iterator, helio_element *element);
+
+/* Where it stands, as a line of text to be freed with free(): small, and without data. Restoring, on a new iterator of
+ * a dataset that is made in the same way, goes on with the very elements that would have followed; also in another
+ * process. Generators and maps are run again from the start of the iteration where there is no other way. */
+HELIO_EXPORT char *helio_iterator_position(helio_iterator *iterator);
+HELIO_EXPORT helio_status helio_iterator_restore(helio_iterator *iterator, const char *position);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
