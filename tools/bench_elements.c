@@ -29,7 +29,7 @@ static const bench_row rows[] = {
     {"concat", "columns of two ", "ab", .flops = 0, AXIS(1)},
     {"transpose", "", "a", .flops = 0, ORDER(1, 0)},
     {"pad", "border of 1 around ", "a", .flops = 0, BEGIN(1, 1), BENCH_SCALARS(BENCH_REAL(0)), .result = 'u'},
-    {"gather", "rows of ", "ai", .flops = 0, .two = helio_gather},
+    {"gather", "rows of ", "ai", .flops = 0, .two = helio_gather_rows},
     {"scatter_add", "rows of ", "ai", .flops = 1, .result = 'n'},
     {"combine_rows", "pairs of rows of ", "ad", .flops = 0.5, .no_outputs = SQUARES},
     {"combine_rows", "squares too, pairs of rows of ", "ad", .flops = 2},

@@ -40,7 +40,7 @@ static helio_tensor *call(helio_layer *layer, helio_tensor *const *inputs, int c
   helio_tensor *x = inputs[0];
   (void)count, (void)training;
   if (x->type != HELIO_INT32 && x->type != HELIO_INT64) x = helio_cast(x, HELIO_INT32);
-  return helio_gather(hi_layer_weight(layer, "embeddings"), x);
+  return helio_gather_rows(hi_layer_weight(layer, "embeddings"), x);
 }
 
 static const hi_field fields[] = {

@@ -177,17 +177,47 @@ helio_tensor *hi_initialize(const helio_initializer *initializer, const char *na
 
 /* ---- variables ---- */
 
+static helio_variable *make_variable(const helio_variable_options *o) {
+  const char *name = o->name ? o->name : "Variable";
+  helio_tensor *value = NULL;
+  if (o->value) {
+    hi_tape_pause();
+    value = helio_copy(o->value);
+    hi_tape_resume();
+  } else {
+    value = hi_initialize(&o->initializer, name, o->type ? o->type : HELIO_FLOAT32, &o->shape);
+  }
+  hi_variable_traits traits = {.trainable = value && !o->not_trainable && hi_type_is_float(value->type),
+                               .synchronization = o->synchronization,
+                               .aggregation = o->aggregation};
+  return hi_variable_new(name, value, &traits);
+}
+
+typedef struct request {
+  const helio_variable_options *options;
+  helio_variable *made; /* with a reference */
+} request;
+
+/* Replicas that make a variable at once get the same one, as replica 0 asked for it. */
+static helio_status make_together(void *const *brought, int count) {
+  helio_scope pool = helio_pool_enter();
+  helio_variable *made = make_variable(((const request *)brought[0])->options);
+  for (int i = 0; made && i < count; i++) {
+    hi_hold(made);
+    ((request *)brought[i])->made = made;
+  }
+  helio_pool_leave(&pool);
+  return made ? HELIO_OK : helio_error_pending();
+}
+
 helio_variable *helio_variable_with(const helio_variable_options *given) {
   helio_variable_options o;
   if (!hi_options_enter("helio_variable", &o, sizeof o, given)) return NULL;
-  const char *name = o.name ? o.name : "Variable";
-  helio_tensor *value = NULL;
-  if (o.value) {
-    hi_tape_pause();
-    value = helio_copy(o.value);
-    hi_tape_resume();
-  } else {
-    value = hi_initialize(&o.initializer, name, o.type ? o.type : HELIO_FLOAT32, &o.shape);
-  }
-  return value ? hi_variable_new(name, value, !o.not_trainable && hi_type_is_float(value->type)) : NULL;
+  hi_replicas *together = hi_replicas_together();
+  if (!together) return make_variable(&o);
+  request mine = {.options = &o};
+  if (together->services->meet(together, make_together, &mine)) return NULL;
+  if (hi_pool_add(&mine.made->object)) return mine.made;
+  hi_drop(mine.made);
+  return NULL;
 }

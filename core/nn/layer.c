@@ -30,6 +30,7 @@ static void end(void *object) {
   free(layer->name);
   free(layer->title);
   free(layer->options);
+  free(layer->calls);
   free(layer);
 }
 
@@ -176,7 +177,12 @@ helio_status hi_layer_add_weight(helio_layer *layer, const char *local_name, con
   }
   helio_scope pool = helio_pool_enter();
   helio_tensor *value = hi_initialize(&how, name, layer->type, shape);
-  helio_variable *variable = hi_variable_new(name, value, trainable && !layer->not_trainable);
+  hi_variable_traits traits = {.trainable = trainable && !layer->not_trainable};
+  if (!trainable) { /* statistics of what each replica sees */
+    traits.synchronization = HELIO_ON_READ;
+    traits.aggregation = HELIO_AGGREGATE_MEAN;
+  }
+  helio_variable *variable = hi_variable_new(name, value, &traits);
   free(name);
   if (variable) {
     hi_hold(variable);
@@ -212,11 +218,13 @@ helio_status hi_layer_shape(const helio_layer *layer, const helio_shape *inputs,
 
 static pthread_mutex_t building = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-void hi_build_lock(void) {
+hi_context hi_build_lock(void) {
   pthread_mutex_lock(&building);
+  return hi_context_alone();
 }
 
-void hi_build_unlock(void) {
+void hi_build_unlock(hi_context before) {
+  hi_context_set(before);
   pthread_mutex_unlock(&building);
 }
 
@@ -241,9 +249,9 @@ static helio_status build(helio_layer *layer, const helio_shape *inputs, int cou
 
 helio_status hi_layer_build(helio_layer *layer, const helio_shape *inputs, int count) {
   if (atomic_load(&layer->built)) return HELIO_OK;
-  hi_build_lock();
+  hi_context before = hi_build_lock();
   helio_status status = atomic_load(&layer->built) ? HELIO_OK : build(layer, inputs, count);
-  hi_build_unlock();
+  hi_build_unlock(before);
   return status;
 }
 

@@ -93,11 +93,11 @@ struct helio_layer {
   helio_shape input_shape; /* of one sample as the options say it; rank 0: not known */
   hi_weight weights[HI_MOST_WEIGHTS];
   int weight_count;
-  helio_shape output_shape;    /* with HI_ANY for the batch, of its first use; valid once built */
-  atomic_uint_least64_t calls; /* of dropout in training: each draws anew */
-  atomic_int applied;          /* how many nodes of graphs it has */
-  hi_model *model;             /* NULL unless it is a model */
-  void *options;               /* kind->options_size bytes, strings in it not to be used */
+  helio_shape output_shape;     /* with HI_ANY for the batch, of its first use; valid once built */
+  atomic_uint_least64_t *calls; /* by replica: of dropout in training, which draws anew each time; else NULL */
+  atomic_int applied;           /* how many nodes of graphs it has */
+  hi_model *model;              /* NULL unless it is a model */
+  void *options;                /* kind->options_size bytes, strings in it not to be used */
 };
 
 /* A new layer with a copy of the options, owned by the innermost pool; `function` is the public one. NULL with the
@@ -116,9 +116,10 @@ helio_tensor *hi_layer_weight(helio_layer *layer, const char *local_name);
  * layer for the first time together make its variables once. */
 helio_status hi_layer_build(helio_layer *layer, const helio_shape *inputs, int count);
 
-/* The lock of building, which a thread may take again: layers are built inside models that are. */
-void hi_build_lock(void);
-void hi_build_unlock(void);
+/* The lock of building, which a thread may take again: layers are built inside models that are. Between the two the
+ * thread is in no replica, because it builds for all: unlocking sets the context again that locking gave. */
+hi_context hi_build_lock(void);
+void hi_build_unlock(hi_context before);
 
 /* kind->shape with the layer's title before the message. */
 helio_status hi_layer_shape(const helio_layer *layer, const helio_shape *inputs, int count, helio_shape *result);

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "device/status.h"
+#include "nn/layer.h"
 #include "nn/samples.h"
 #include "ops/options.h"
 #include "ops/placement.h"
@@ -189,18 +190,19 @@ const char *helio_metric_name(const helio_metric *metric) {
 
 /* The variables of all accuracies are those of a mean, so there are some before one is chosen. */
 static const hi_metric_family *family_of(const helio_metric *metric) {
-  return (metric->kind ? metric->kind : &hi_metric_kinds[HI_MEAN])->family;
+  const hi_metric_kind *kind = atomic_load(&metric->kind);
+  return (kind ? kind : &hi_metric_kinds[HI_MEAN])->family;
 }
 
-/* Zeros on the device that operations run on when the metric is first used. */
-static helio_status make_states(helio_metric *metric) {
+/* Zeros on the device that operations run on when the metric is first used; each replica counts for itself. */
+static helio_status build(helio_metric *metric) {
+  static const hi_variable_traits traits = {.synchronization = HELIO_ON_READ, .aggregation = HELIO_AGGREGATE_SUM};
   const char *const *names = family_of(metric)->states;
   helio_shape shape = metric->thresholds ? HELIO_SHAPE(metric->options.threshold_count) : HELIO_SCALAR;
-  if (metric->variables.count) return HELIO_OK;
   helio_variable *states[HI_METRIC_STATES] = {NULL};
   int count = 0;
   for (; count < HI_METRIC_STATES && names[count]; count++) {
-    states[count] = hi_variable_new(names[count], helio_fill(shape, 0), false);
+    states[count] = hi_variable_new(names[count], helio_fill(shape, 0), &traits);
     if (!states[count]) return helio_error_pending();
   }
   for (int i = 0; i < count; i++) {
@@ -208,7 +210,16 @@ static helio_status make_states(helio_metric *metric) {
     metric->states[i] = states[i];
   }
   metric->variables = (helio_variables){count, metric->states};
+  atomic_store(&metric->ready, true);
   return HELIO_OK;
+}
+
+static helio_status make_states(helio_metric *metric) {
+  if (atomic_load(&metric->ready)) return HELIO_OK;
+  hi_context before = hi_build_lock();
+  helio_status status = atomic_load(&metric->ready) ? HELIO_OK : build(metric);
+  hi_build_unlock(before);
+  return status;
 }
 
 /* What metrics compute is on no tape and leaves nothing in the caller's pool. */
@@ -238,8 +249,8 @@ const helio_variables *helio_metric_variables(helio_metric *metric) {
 
 /* ---- update, result, reset ---- */
 
-static helio_status check_update(const helio_metric_update_options *o) {
-  bool given = o->metric->kind && o->metric->kind->given;
+static helio_status check_update(const hi_metric_kind *kind, const helio_metric_update_options *o) {
+  bool given = kind && kind->given;
   if (!hi_tensor_usable(o->labels, given ? "values" : "labels")) return helio_error_pending();
   if (!given && !hi_tensor_usable(o->predictions, "predictions")) return helio_error_pending();
   if (given && o->predictions) return hi_fail(HELIO_INVALID_ARGUMENT, "it takes values, not labels and predictions");
@@ -251,13 +262,13 @@ static helio_status check_update(const helio_metric_update_options *o) {
 static helio_status update(const helio_metric_update_options *o) {
   helio_metric *metric = o->metric;
   helio_tensor *additions[HI_METRIC_STATES];
-  helio_status status = check_update(o);
-  bool choose = !metric->kind;
-  if (!status && choose) metric->kind = hi_accuracy_for(&o->labels->shape, &o->predictions->shape);
-  if (!status && !metric->kind) status = helio_error_pending();
+  const hi_metric_kind *kind = atomic_load(&metric->kind);
+  helio_status status = check_update(kind, o);
+  if (!status && !kind) kind = hi_accuracy_for(&o->labels->shape, &o->predictions->shape);
+  if (!status && !kind) status = helio_error_pending();
   if (!status) status = make_states(metric);
-  if (!status) status = metric->kind->family->add(metric, o, additions);
-  if (status && choose) metric->kind = NULL; /* the next update may have other shapes */
+  if (!status) status = kind->family->add(metric, kind, o, additions);
+  if (!status) atomic_store(&metric->kind, kind);
   for (int i = 0; !status && i < metric->variables.count; i++) {
     status = helio_assign_add(metric->states[i], additions[i]);
   }
@@ -280,7 +291,8 @@ static helio_tensor *result(helio_metric *metric) {
   if (make_states(metric)) return NULL;
   for (int i = 0; i < metric->variables.count; i++) {
     if (!hi_variable_usable(metric->states[i])) return NULL;
-    values[i] = hi_variable_tensor(metric->states[i]);
+    values[i] = hi_variable_read(metric->states[i]);
+    if (!values[i]) return NULL;
   }
   helio_tensor *found = NULL;
   helio_scope device = hi_placement_enter(values[0]->device);
@@ -303,7 +315,7 @@ helio_status helio_metric_reset(helio_metric *metric) {
   helio_status status = enter(__func__, metric);
   if (status) return status;
   helio_scope pool = begin();
-  for (int i = 0; !status && i < metric->variables.count; i++) {
+  for (int i = 0; !status && atomic_load(&metric->ready) && i < metric->variables.count; i++) {
     helio_tensor *zeros = helio_fill(helio_variable_shape(metric->states[i]), 0);
     status = zeros ? helio_assign(metric->states[i], zeros) : helio_error_pending();
   }

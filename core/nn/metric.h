@@ -9,13 +9,16 @@
 
 enum { HI_METRIC_STATES = 2 };
 
+typedef struct hi_metric_kind hi_metric_kind;
+
 /* What metrics that sum up in the same way share. */
 typedef struct hi_metric_family {
   /* Names of its variables, which are float32 scalars, or vectors for several thresholds; NULL: has no second. */
   const char *states[HI_METRIC_STATES];
 
   /* What an update adds to each variable. */
-  helio_status (*add)(const helio_metric *metric, const helio_metric_update_options *update, helio_tensor **additions);
+  helio_status (*add)(const helio_metric *metric, const hi_metric_kind *kind, const helio_metric_update_options *update,
+                      helio_tensor **additions);
 
   /* The metric's result by its variables' values; a tensor that is not theirs. */
   helio_tensor *(*result)(helio_tensor *const *states);
@@ -29,7 +32,7 @@ enum {
   HI_METRIC_CHOICE = 8       /* several thresholds, top_k, class_id */
 };
 
-typedef struct hi_metric_kind {
+struct hi_metric_kind {
   hi_names names;
   const hi_metric_family *family;
   unsigned options; /* the ones of the above that it knows */
@@ -39,7 +42,7 @@ typedef struct hi_metric_kind {
   /* Of a mean whose values are not given, what they are: this function, or this loss. */
   helio_tensor *(*values)(const helio_metric *metric, helio_tensor *labels, helio_tensor *predictions);
   const hi_loss_kind *loss;
-} hi_metric_kind;
+};
 
 enum {
   HI_MEAN,
@@ -66,14 +69,15 @@ extern const hi_metric_kind hi_metric_of_user;
 
 struct helio_metric {
   hi_object object;
-  const hi_metric_kind *kind;   /* NULL: the accuracy that the first update's shapes choose */
-  helio_metric_options options; /* with the defaults filled in; its name and thresholds are not to be used */
-  float *thresholds;            /* as many as options.threshold_count; NULL: options.threshold alone */
-  helio_loss_function function; /* the user's */
+  _Atomic(const hi_metric_kind *) kind; /* NULL: the accuracy that the first good update's shapes choose */
+  helio_metric_options options;         /* with the defaults filled in; its name and thresholds are not to be used */
+  float *thresholds;                    /* as many as options.threshold_count; NULL: options.threshold alone */
+  helio_loss_function function;         /* the user's */
   void *user;
   char *name;
   helio_variable *states[HI_METRIC_STATES]; /* references; NULL before the first use */
   helio_variables variables;
+  atomic_bool ready; /* set under the lock of building, when they are there */
 };
 
 /* The accuracy that Keras takes for these shapes; NULL with the error set. */

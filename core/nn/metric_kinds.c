@@ -97,9 +97,9 @@ static helio_status weigh(helio_tensor **values, helio_tensor **weights, reducti
 }
 
 /* Keras' reduce_to_samplewise_values: a value, already weighted, and a weight for each sample. */
-static helio_status take_samples(const helio_metric *metric, const helio_metric_update_options *update,
-                                 reduction *reduce, helio_tensor **values, helio_tensor **weights) {
-  const hi_metric_kind *kind = metric->kind;
+static helio_status take_samples(const helio_metric *metric, const hi_metric_kind *kind,
+                                 const helio_metric_update_options *update, reduction *reduce, helio_tensor **values,
+                                 helio_tensor **weights) {
   helio_loss loss = {.kind = kind->loss, .options = {.delta = 1}, .name = metric->name};
   helio_tensor *found = update->labels;
   if (kind->values) found = kind->values(metric, update->labels, update->predictions);
@@ -111,10 +111,10 @@ static helio_status take_samples(const helio_metric *metric, const helio_metric_
   return helio_error_pending();
 }
 
-static helio_status add_to_mean(const helio_metric *metric, const helio_metric_update_options *update,
-                                helio_tensor **additions) {
+static helio_status add_to_mean(const helio_metric *metric, const hi_metric_kind *kind,
+                                const helio_metric_update_options *update, helio_tensor **additions) {
   helio_tensor *values, *weights;
-  if (take_samples(metric, update, helio_mean_with, &values, &weights)) return helio_error_pending();
+  if (take_samples(metric, kind, update, helio_mean_with, &values, &weights)) return helio_error_pending();
   double count = values->shape.rank ? (double)values->shape.extent[0] : 1;
   additions[0] = total_of(values);
   additions[1] = weights ? total_of(weights) : hi_scalar(HELIO_FLOAT32, count);
@@ -125,10 +125,10 @@ static helio_tensor *result_of_mean(helio_tensor *const *states) {
   return hi_divide_no_nan(states[0], states[1]);
 }
 
-static helio_status add_to_sum(const helio_metric *metric, const helio_metric_update_options *update,
-                               helio_tensor **additions) {
+static helio_status add_to_sum(const helio_metric *metric, const hi_metric_kind *kind,
+                               const helio_metric_update_options *update, helio_tensor **additions) {
   helio_tensor *values, *weights;
-  if (take_samples(metric, update, helio_sum_with, &values, &weights)) return helio_error_pending();
+  if (take_samples(metric, kind, update, helio_sum_with, &values, &weights)) return helio_error_pending();
   additions[0] = total_of(values);
   return helio_error_pending();
 }
@@ -211,16 +211,18 @@ static helio_status divide(helio_tensor *counted, helio_tensor *yes, const answe
   return helio_error_pending();
 }
 
-static helio_status add_to_precision(const helio_metric *metric, const helio_metric_update_options *update,
-                                     helio_tensor **additions) {
+static helio_status add_to_precision(const helio_metric *metric, const hi_metric_kind *kind,
+                                     const helio_metric_update_options *update, helio_tensor **additions) {
   answers a;
+  (void)kind;
   helio_status status = take_answers(metric, update, &a);
   return status ? status : divide(a.found_ones, a.true_ones, &a, metric->thresholds, additions);
 }
 
-static helio_status add_to_recall(const helio_metric *metric, const helio_metric_update_options *update,
-                                  helio_tensor **additions) {
+static helio_status add_to_recall(const helio_metric *metric, const hi_metric_kind *kind,
+                                  const helio_metric_update_options *update, helio_tensor **additions) {
   answers a;
+  (void)kind;
   helio_status status = take_answers(metric, update, &a);
   return status ? status : divide(a.true_ones, a.found_ones, &a, metric->thresholds, additions);
 }

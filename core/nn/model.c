@@ -422,14 +422,14 @@ static bool inputs_fit(const helio_layer *owner, helio_tensor *const *inputs, in
 
 /* A model that was given no input shape is built when its first call is over. */
 static void first_call(helio_layer *owner, const helio_tensor *x, const helio_tensor *y) {
-  hi_build_lock();
+  hi_context before = hi_build_lock();
   if (!atomic_load(&owner->built)) {
     owner->output_shape = y->shape;
     if (y->shape.rank > 0) owner->output_shape.extent[0] = HI_ANY;
     if (x->shape.rank > 0) owner->model->first_batch = x->shape.extent[0];
     atomic_store(&owner->built, true);
   }
-  hi_build_unlock();
+  hi_build_unlock(before);
 }
 
 helio_tensor *hi_model_call(helio_layer *owner, helio_tensor *const *inputs, int count, bool training,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/layer.h"
 #include "ops/placement.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
@@ -88,16 +89,18 @@ static char *slot_name(const helio_optimizer *optimizer, const hi_tracked *of, i
   return name;
 }
 
-/* Makes a variable like one of those tracked, on its device. */
+/* Makes a variable like one of those tracked, with copies where that one has them. */
 static helio_status make_slot(const helio_optimizer *optimizer, const hi_tracked *of, int variable, const hi_slot *slot,
                               helio_variable **result) {
-  const helio_tensor *model = of->variables[variable]->tensor;
+  const helio_tensor *model = hi_variable_tensor(of->variables[variable]);
   char *name = slot_name(optimizer, of, variable, slot->name);
   if (!name) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of a slot");
   helio_scope device = hi_placement_enter(model->device);
   helio_tensor *value = helio_fill(model->shape, slot->start, .type = model->type);
   helio_device_leave(&device);
-  *result = hi_variable_new(name, value, false);
+  hi_context before = hi_context_set((hi_context){.replicas = of->variables[variable]->replicas});
+  *result = hi_variable_new(name, value, &(hi_variable_traits){0});
+  hi_context_set(before);
   free(name);
   if (!*result) return helio_error_pending();
   hi_hold(*result);
@@ -130,9 +133,8 @@ static helio_status hold_variables(const helio_variables *variables, hi_tracked 
   return HELIO_OK;
 }
 
-helio_status hi_optimizer_track(helio_optimizer *optimizer, const helio_variables *variables) {
+static helio_status track(helio_optimizer *optimizer, const helio_variables *variables) {
   hi_tracked tracked = {0};
-  if (optimizer->tracked.variables) return HELIO_OK;
   helio_scope pool = helio_pool_enter();
   hi_tape_pause();
   helio_status status =
@@ -146,14 +148,23 @@ helio_status hi_optimizer_track(helio_optimizer *optimizer, const helio_variable
   }
   optimizer->tracked = tracked;
   optimizer->listed = (helio_variables){tracked.list_count, tracked.list};
+  atomic_store(&optimizer->ready, true);
   return HELIO_OK;
+}
+
+helio_status hi_optimizer_track(helio_optimizer *optimizer, const helio_variables *variables) {
+  if (atomic_load(&optimizer->ready)) return HELIO_OK;
+  hi_context before = hi_build_lock();
+  helio_status status = atomic_load(&optimizer->ready) ? HELIO_OK : track(optimizer, variables);
+  hi_build_unlock(before);
+  return status;
 }
 
 /* ---- checks ---- */
 
 static helio_status check_variable(const helio_optimizer *optimizer, const helio_variable *variable) {
-  if (!hi_variable_usable(variable)) return helio_error_pending();
-  helio_type type = variable->tensor->type;
+  if (!hi_variable_usable(variable) || !hi_variable_assignable(variable)) return helio_error_pending();
+  helio_type type = helio_variable_type(variable);
   if (type == HELIO_FLOAT32 || type == HELIO_FLOAT64) return HELIO_OK;
   return hi_fail(HELIO_NOT_SUPPORTED, "%s: %s is %s; only float32 and float64 variables can be updated",
                  optimizer->name, variable->name, helio_type_name(type));
@@ -175,13 +186,14 @@ helio_status hi_optimizer_check(const helio_optimizer *optimizer, const helio_va
     return hi_fail(HELIO_INVALID_ARGUMENT, "the list of variables is not valid");
   }
   helio_status status = HELIO_OK;
+  bool known = atomic_load(&optimizer->ready);
   for (int i = 0; i < variables->count && !status; i++) {
     status = check_variable(optimizer, variables->at[i]);
-    if (!status && optimizer->tracked.variables && hi_optimizer_find(optimizer, variables->at[i], i) < 0) {
+    if (!status && known && hi_optimizer_find(optimizer, variables->at[i], i) < 0) {
       status = helio_error_pending();
     }
   }
-  return status || optimizer->tracked.variables ? status : check_distinct(variables);
+  return status || known ? status : check_distinct(variables);
 }
 
 /* ---- what the user sees ---- */

@@ -66,9 +66,10 @@ struct helio_optimizer {
   hi_slot slots[HI_MOST_SLOTS];
   int slot_count;
   hi_tracked tracked;
+  atomic_bool ready;      /* set under the lock of building, when they are decided */
   helio_variables listed; /* tracked.list, for the user */
   hi_optimizer_numbers numbers;
-  bool warned; /* of variables without gradients */
+  atomic_bool warned; /* of variables without gradients */
 };
 
 /* A new optimizer by options that are checked and complete, owned by the innermost pool. NULL with the error set. */

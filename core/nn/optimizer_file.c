@@ -61,7 +61,7 @@ static helio_status read_slot(void *user, uint64_t offset, void *buffer, size_t 
 
 static helio_status check(const helio_optimizer *optimizer) {
   if (!optimizer) return hi_fail(HELIO_INVALID_ARGUMENT, "the optimizer is NULL");
-  if (!optimizer->tracked.variables) {
+  if (!atomic_load(&optimizer->ready)) {
     return hi_fail(HELIO_WRONG_STATE,
                    "%s does not know its variables yet: call helio_optimizer_build(), or let it take a step",
                    optimizer->name);
@@ -84,7 +84,7 @@ helio_status helio_save_optimizer(helio_optimizer *optimizer, const char *path) 
   }
   for (int i = 0; i < optimizer->listed.count && !status; i++) {
     const helio_variable *slot = optimizer->listed.at[i];
-    helio_tensor *tensor = slot->tensor;
+    helio_tensor *tensor = hi_variable_tensor(slot);
     status = hi_safetensors_add_source(writer, slot->name, tensor->type, &tensor->shape, read_slot, tensor);
   }
   if (!status) return hi_safetensors_finish(writer);
@@ -129,7 +129,8 @@ static helio_status stage_numbers(staged *s, number list[MOST_NUMBERS], int coun
 
 static helio_status stage_slot(staged *s, int index) {
   const helio_variable *slot = s->optimizer->listed.at[index];
-  const hi_safetensors_entry *entry = find(s, slot->name, slot->tensor->type, &slot->tensor->shape);
+  const helio_tensor *own = hi_variable_tensor(slot);
+  const hi_safetensors_entry *entry = find(s, slot->name, own->type, &own->shape);
   if (!entry) return helio_error_pending();
   s->slots[index] = malloc(entry->bytes + 1);
   if (s->slots[index]) return hi_safetensors_read(s->file, entry, s->slots[index]);

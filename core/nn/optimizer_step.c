@@ -15,18 +15,8 @@
 
 /* ---- checking ---- */
 
-/* The names of the variables that have no gradient, as many as fit. */
-static void names_without(const helio_gradients *gradients, const helio_variables *variables, char *text, size_t room) {
-  size_t length = 0;
-  text[0] = 0;
-  for (int i = 0; i < variables->count && length < room; i++) {
-    if (gradients->list[i].values) continue;
-    length += (size_t)snprintf(text + length, room - length, "%s%s", length ? ", " : "", variables->at[i]->name);
-  }
-}
-
 static helio_status check_gradient(const hi_gradient *gradient, const helio_variable *variable) {
-  const helio_tensor *own = variable->tensor, *values = gradient->values;
+  const helio_tensor *own = hi_variable_tensor(variable), *values = gradient->values;
   if (!hi_tensor_usable(values, "a gradient")) return helio_error_pending();
   const helio_shape *shape = gradient->indices ? &gradient->shape : &values->shape;
   if (values->type == own->type && hi_shape_equal(shape, &own->shape)) return HELIO_OK;
@@ -36,25 +26,8 @@ static helio_status check_gradient(const hi_gradient *gradient, const helio_vari
                  hi_shape_text(shape, b));
 }
 
-/* Keras' words, each time for none at all and once for some. */
-static helio_status check_missing(helio_optimizer *optimizer, const helio_gradients *gradients,
-                                  const helio_variables *variables, int missing) {
-  char names[1500];
-  if (missing == 0) return HELIO_OK;
-  names_without(gradients, variables, names, sizeof names);
-  if (missing == variables->count) {
-    return hi_fail(HELIO_INVALID_ARGUMENT, "No gradients provided for any variable. There are: %s", names);
-  }
-  if (!optimizer->warned) {
-    hi_log(HELIO_LOG_WARNING, "Gradients do not exist for variables %s when minimizing the loss.", names);
-  }
-  optimizer->warned = true;
-  return HELIO_OK;
-}
-
 static helio_status check(helio_optimizer *optimizer, const helio_gradients *gradients,
                           const helio_variables *variables) {
-  int missing = 0;
   helio_status status = hi_optimizer_check(optimizer, variables);
   if (status) return status;
   if (!gradients) return hi_fail(HELIO_INVALID_ARGUMENT, "the list of gradients is NULL");
@@ -63,13 +36,39 @@ static helio_status check(helio_optimizer *optimizer, const helio_gradients *gra
                    variables->count);
   }
   for (int i = 0; i < variables->count && !status; i++) {
-    if (!gradients->list[i].values) {
-      missing++;
-    } else {
-      status = check_gradient(&gradients->list[i], variables->at[i]);
-    }
+    if (gradients->list[i].values) status = check_gradient(&gradients->list[i], variables->at[i]);
   }
-  return status ? status : check_missing(optimizer, gradients, variables, missing);
+  return status;
+}
+
+/* The names of the variables asked for that have no gradient, as many as fit, and how many they are. */
+static int names_without(const helio_optimizer *optimizer, const hi_gradient *gradients,
+                         const helio_variables *variables, char *text, size_t room) {
+  int missing = 0;
+  size_t length = 0;
+  text[0] = 0;
+  for (int i = 0; i < variables->count; i++) {
+    if (gradients[hi_optimizer_find(optimizer, variables->at[i], i)].values) continue;
+    missing++;
+    if (length >= room) continue;
+    length += (size_t)snprintf(text + length, room - length, "%s%s", length ? ", " : "", variables->at[i]->name);
+  }
+  return missing;
+}
+
+/* Keras' words, each time for none at all and once for some. */
+static helio_status check_missing(helio_optimizer *optimizer, const hi_gradient *gradients,
+                                  const helio_variables *variables) {
+  char names[1500];
+  int missing = names_without(optimizer, gradients, variables, names, sizeof names);
+  if (missing == 0) return HELIO_OK;
+  if (missing == variables->count) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "No gradients provided for any variable. There are: %s", names);
+  }
+  if (!atomic_exchange(&optimizer->warned, true)) {
+    hi_log(HELIO_LOG_WARNING, "Gradients do not exist for variables %s when minimizing the loss.", names);
+  }
+  return HELIO_OK;
 }
 
 /* Gradients by the place of their variable among the optimizer's; no values: none. Preparing replaces them by tensors
@@ -104,7 +103,7 @@ static helio_status for_each(const helio_optimizer *optimizer, hi_gradient *grad
   helio_status status = HELIO_OK;
   for (int i = 0; i < optimizer->tracked.count && !status; i++) {
     if (!gradients[i].values) continue;
-    helio_scope device = hi_placement_enter(optimizer->tracked.variables[i]->tensor->device);
+    helio_scope device = hi_placement_enter(hi_variable_tensor(optimizer->tracked.variables[i])->device);
     status = function(optimizer, i, &gradients[i], user);
     helio_device_leave(&device);
   }
@@ -123,7 +122,7 @@ static helio_status gather(const helio_optimizer *optimizer, int variable, hi_gr
   (void)unused;
   const helio_variable *waiting = hi_optimizer_accumulator(optimizer, variable);
   if (!waiting) return HELIO_OK;
-  helio_tensor *sum = helio_add(hi_gradient_dense(gradient), waiting->tensor);
+  helio_tensor *sum = helio_add(hi_gradient_dense(gradient), hi_variable_tensor(waiting));
   gradient->indices = NULL;
   return replace(gradient, helio_div(sum, hi_scalar_like(sum, optimizer->options.accumulate_steps)));
 }
@@ -227,9 +226,9 @@ static helio_status run_update(helio_operation operation, helio_tensor **inputs,
 
 static helio_status update(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *user) {
   const hi_update_step *step = user;
-  helio_tensor *inputs[HI_MAX_FIXED_INPUTS] = {optimizer->tracked.variables[variable]->tensor};
+  helio_tensor *inputs[HI_MAX_FIXED_INPUTS] = {hi_variable_tensor(optimizer->tracked.variables[variable])};
   for (int i = 0; i < optimizer->slot_count; i++) {
-    inputs[optimizer->slots[i].place] = hi_optimizer_slot(optimizer, variable, i)->tensor;
+    inputs[optimizer->slots[i].place] = hi_variable_tensor(hi_optimizer_slot(optimizer, variable, i));
   }
   return run_update(optimizer->kind->update, inputs, gradient, step->scalars, optimizer->options.nesterov);
 }
@@ -239,23 +238,11 @@ static helio_status clear_accumulators(const helio_optimizer *optimizer) {
   for (int i = 0; i < optimizer->tracked.count && !status; i++) {
     helio_variable *waiting = hi_optimizer_accumulator(optimizer, i);
     if (!waiting) break;
-    helio_scope device = hi_placement_enter(waiting->tensor->device);
-    status = helio_assign(waiting, helio_fill(waiting->tensor->shape, 0, .type = waiting->tensor->type));
+    const helio_tensor *own = hi_variable_tensor(waiting);
+    helio_scope device = hi_placement_enter(own->device);
+    status = helio_assign(waiting, helio_fill(own->shape, 0, .type = own->type));
     helio_device_leave(&device);
   }
-  return status;
-}
-
-static helio_status update_all(helio_optimizer *optimizer, hi_gradient *gradients) {
-  double rate = hi_optimizer_rate(optimizer);
-  hi_update_step step = {.rate = rate,
-                         .decay = rate * optimizer->options.weight_decay,
-                         .number = hi_optimizer_updates(optimizer) + 1,
-                         .momentum_product = optimizer->numbers.momentum_product};
-  optimizer->kind->scalars(&optimizer->options, &step);
-  helio_status status = for_each(optimizer, gradients, update, &step);
-  if (!status) status = clear_accumulators(optimizer);
-  if (!status) optimizer->numbers.momentum_product = step.momentum_product;
   return status;
 }
 
@@ -265,16 +252,55 @@ static helio_status update_all(helio_optimizer *optimizer, hi_gradient *gradient
 static helio_status wait_for_more(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *unused) {
   (void)unused;
   static const helio_scalar add[HI_MAX_SCALARS] = {{.real = -1}};
-  helio_tensor *inputs[HI_MAX_FIXED_INPUTS] = {hi_optimizer_accumulator(optimizer, variable)->tensor};
+  helio_tensor *inputs[HI_MAX_FIXED_INPUTS] = {hi_variable_tensor(hi_optimizer_accumulator(optimizer, variable))};
   return run_update(HELIO_OP_SGD_UPDATE, inputs, gradient, add, false);
 }
 
-/* Gradients of replicas are to be summed between preparing and updating: Keras clips what each has by itself. */
-static helio_status take_step(helio_optimizer *optimizer, hi_gradient *gradients) {
+/* What a replica does in one step. */
+typedef struct turn {
+  helio_optimizer *optimizer;
+  bool waits; /* gradients are added up, and the variables stay as they are */
+  hi_update_step step;
+} turn;
+
+static turn next_turn(helio_optimizer *optimizer) {
   int every = optimizer->options.accumulate_steps;
-  if (every && (optimizer->numbers.calls + 1) % every) return for_each(optimizer, gradients, wait_for_more, NULL);
-  helio_status status = prepare(optimizer, gradients);
-  return status ? status : update_all(optimizer, gradients);
+  double rate = hi_optimizer_rate(optimizer);
+  turn t = {.optimizer = optimizer,
+            .waits = every && (optimizer->numbers.calls + 1) % every,
+            .step = {.rate = rate,
+                     .decay = rate * optimizer->options.weight_decay,
+                     .number = hi_optimizer_updates(optimizer) + 1,
+                     .momentum_product = optimizer->numbers.momentum_product}};
+  optimizer->kind->scalars(&optimizer->options, &t.step);
+  return t;
+}
+
+/* Once for all replicas. */
+static helio_status count_turn(void *const *brought, int count) {
+  const turn *t = brought[0];
+  (void)count;
+  t->optimizer->numbers.calls++;
+  if (!t->waits) t->optimizer->numbers.momentum_product = t->step.momentum_product;
+  return HELIO_OK;
+}
+
+static helio_status write_all(turn *t, hi_gradient *gradients) {
+  if (t->waits) return for_each(t->optimizer, gradients, wait_for_more, NULL);
+  helio_status status = for_each(t->optimizer, gradients, update, &t->step);
+  return status ? status : clear_accumulators(t->optimizer);
+}
+
+/* The step counts where every replica has come to it: behind that there are only writes, the same on each. */
+static helio_status take_step(turn *t, hi_replicas *together, hi_gradient *gradients,
+                              const helio_variables *variables) {
+  helio_status status = HELIO_OK;
+  if (together) status = together->services->sum_gradients(together, gradients, t->optimizer->tracked.count);
+  if (!status) status = check_missing(t->optimizer, gradients, variables);
+  if (!status && !t->waits) status = prepare(t->optimizer, gradients);
+  if (!status && together) status = together->services->meet(together, count_turn, t);
+  if (!status) status = write_all(t, gradients);
+  return status || together ? status : count_turn((void *[]){t}, 1);
 }
 
 helio_status helio_apply_gradients(helio_optimizer *optimizer, const helio_gradients *gradients,
@@ -285,12 +311,23 @@ helio_status helio_apply_gradients(helio_optimizer *optimizer, const helio_gradi
   status = hi_optimizer_track(optimizer, variables);
   hi_gradient *list = status ? NULL : sorted(optimizer, gradients, variables);
   if (!list) return helio_error_pending();
+  turn t = next_turn(optimizer);
   helio_scope pool = helio_pool_enter();
   hi_tape_pause();
-  status = take_step(optimizer, list);
+  status = take_step(&t, hi_replicas_together(), list, variables);
   hi_tape_resume();
   helio_pool_leave(&pool);
   free(list);
-  if (!status) optimizer->numbers.calls++;
+  return status;
+}
+
+helio_status helio_minimize(helio_optimizer *optimizer, helio_tape *tape, helio_tensor *loss,
+                            const helio_variables *variables) {
+  helio_status status = hi_enter(__func__);
+  if (status) return status;
+  helio_scope pool = helio_pool_enter();
+  helio_gradients *gradients = helio_gradient(tape, loss, variables);
+  status = gradients ? helio_apply_gradients(optimizer, gradients, variables) : helio_error_pending();
+  helio_pool_leave(&pool);
   return status;
 }

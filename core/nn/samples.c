@@ -148,7 +148,7 @@ helio_tensor *helio_class_weights(helio_tensor *labels, const double *weights, i
   hi_tape_pause();
   const char *before = hi_blame_enter("class weights");
   helio_tensor *table = helio_constant(numbers, HELIO_SHAPE(classes));
-  helio_tensor *result = helio_gather(table, table ? classes_of(labels, classes) : NULL);
+  helio_tensor *result = helio_gather_rows(table, table ? classes_of(labels, classes) : NULL);
   hi_blame_leave(before);
   hi_tape_resume();
   free(numbers);

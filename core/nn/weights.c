@@ -227,8 +227,8 @@ static helio_status read_part(void *user, uint64_t offset, void *buffer, size_t 
 }
 
 static helio_status save_one(void *user, const char *name, hi_weight *weight) {
-  helio_tensor *tensor = hi_variable_tensor(weight->variable);
-  if (!hi_variable_usable(weight->variable)) return helio_error_pending();
+  helio_tensor *tensor = hi_variable_usable(weight->variable) ? hi_variable_read(weight->variable) : NULL;
+  if (!tensor) return helio_error_pending();
   return hi_safetensors_add_source(user, name, tensor->type, &tensor->shape, read_part, tensor);
 }
 
@@ -237,10 +237,15 @@ helio_status helio_save_weights(helio_model *model, const char *path) {
   if (!path) return hi_fail(HELIO_INVALID_ARGUMENT, "the path is NULL");
   hi_safetensors_writer *writer = hi_safetensors_begin(path);
   if (!writer) return helio_error_pending();
+  helio_scope pool = helio_pool_enter(); /* of values that are joined from several copies */
   helio_status status = hi_model_visit(model, save_one, writer);
   if (!status) status = hi_safetensors_add_metadata(writer, "format", "helio");
-  if (!status) return hi_safetensors_finish(writer);
-  hi_safetensors_abandon(writer);
+  if (status) {
+    hi_safetensors_abandon(writer);
+  } else {
+    status = hi_safetensors_finish(writer);
+  }
+  helio_pool_leave(&pool);
   return status;
 }
 

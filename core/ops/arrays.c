@@ -236,7 +236,7 @@ helio_tensor *helio_pad_with(const helio_pad_options *given) {
   return hi_dispatch_one(&call);
 }
 
-helio_tensor *helio_gather(helio_tensor *x, helio_tensor *indices) {
+helio_tensor *helio_gather_rows(helio_tensor *x, helio_tensor *indices) {
   return hi_binary(__func__, HELIO_OP_GATHER, x, indices);
 }
 

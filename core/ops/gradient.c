@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ops/gradient_help.h"
+#include "ops/replica.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
@@ -116,8 +117,13 @@ helio_status hi_gradient_gather(const hi_backward *call) {
   return HELIO_OK;
 }
 
+/* What one replica puts in comes out on all. */
+helio_status hi_gradient_all_reduce(const hi_backward *call) {
+  return hi_gradient_give(call, 0, hi_all_reduce(dy_of(call)));
+}
+
 helio_status hi_gradient_scatter_add(const hi_backward *call) {
-  return hi_gradient_give(call, 0, helio_gather(dy_of(call), call->inputs[1]));
+  return hi_gradient_give(call, 0, helio_gather_rows(dy_of(call), call->inputs[1]));
 }
 
 helio_status hi_gradient_where(const hi_backward *call) {

@@ -8,6 +8,7 @@
 
 /* gradient.c: movement, arithmetic, reductions */
 helio_status hi_gradient_same(const hi_backward *call);
+helio_status hi_gradient_all_reduce(const hi_backward *call);
 helio_status hi_gradient_cast(const hi_backward *call);
 helio_status hi_gradient_reshape(const hi_backward *call);
 helio_status hi_gradient_slice(const hi_backward *call);

@@ -293,6 +293,9 @@ static const hi_row rows[] = {
     ROW(HELIO_OP_ADAGRAD_UPDATE, HI_ROW_KERNEL, "adagrad_update", "AdagradUpdate", "VVTit", "", WIDE_FLOATS, 3, 0,
         hi_shape_update, NULL, NONE, NONE,
         "one step of Adagrad", "rate, decay, epsilon"),
+    ROW(HELIO_OP_ALL_REDUCE, HI_ROW_CORE, "all_reduce", "AllReduce", "T", "T", ALL_TYPES, 0, 0,
+        hi_shape_same, hi_gradient_all_reduce, NONE, NONE,
+        "the sum of all replicas' x, on each", ""),
 };
 /* clang-format on */
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/variable.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/copy.h"
+#include "ops/options.h"
 #include "ops/placement.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
+#include "tensor/pool.h"
 #include "tensor/tensor.h"
 
 static atomic_uint generation;
@@ -20,51 +23,161 @@ void hi_variables_changed(void) {
   atomic_fetch_add(&generation, 1);
 }
 
+/* ---- making ---- */
+
 static void end(void *object) {
   helio_variable *variable = object;
-  hi_drop(variable->tensor);
+  for (int i = 0; i < variable->copy_count; i++) hi_drop(variable->copies[i]);
+  hi_drop(variable->replicas);
   free(variable->name);
   free(variable);
 }
 
-helio_variable *hi_variable_new(const char *name, helio_tensor *value, bool trainable) {
-  helio_variable *variable = value ? hi_object_new(sizeof *variable, end, "a variable") : NULL;
-  if (!variable) return NULL;
-  variable->trainable = trainable;
-  variable->name = strdup(name);
-  free(value->name);
-  value->name = strdup(name); /* errors about its memory name it */
-  if (!variable->name || !value->name) {
-    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of %s", name);
+static helio_status check_traits(const char *name, const helio_tensor *value, const hi_variable_traits *traits) {
+  if ((int)traits->synchronization < 0 || traits->synchronization > HELIO_ON_READ) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%d is not a synchronization for variable %s", traits->synchronization,
+                   name);
+  }
+  if ((int)traits->aggregation < 0 || traits->aggregation > HELIO_AGGREGATE_FIRST) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "Invalid variable aggregation mode: %d for variable: %s",
+                   traits->aggregation, name);
+  }
+  if (traits->aggregation == HELIO_AGGREGATE_MEAN && !hi_type_is_float(value->type)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT,
+                   "creating distributed variable %s with aggregation=MEAN and a non-floating dtype is not supported, "
+                   "please use a different aggregation or dtype",
+                   name);
+  }
+  return HELIO_OK;
+}
+
+/* Takes the tensor as the next copy, under the name that it has there. */
+static helio_status add_copy(helio_variable *variable, helio_tensor *copy) {
+  char *name = NULL;
+  if (!copy) return helio_error_pending();
+  int wrote = variable->copy_count ? asprintf(&name, "%s/replica_%d", variable->name, variable->copy_count)
+                                   : asprintf(&name, "%s", variable->name);
+  if (wrote < 0) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of %s", variable->name);
+  free(copy->name);
+  copy->name = name; /* errors about its memory name it */
+  hi_hold(copy);
+  variable->copies[variable->copy_count++] = copy;
+  return HELIO_OK;
+}
+
+/* The value itself where it is on the replica's device and not taken yet. */
+static helio_tensor *copy_for(const helio_variable *variable, helio_tensor *value, bool taken) {
+  hi_device *device = variable->replicas->devices[variable->copy_count];
+  if (!taken && value->device == device) return value;
+  if (hi_device_use(device)) return NULL;
+  helio_tensor *copy = hi_tensor_new(device, value->type, &value->shape, variable->name);
+  if (copy && hi_copy(device, hi_tensor_place(copy), value->device, hi_tensor_place(value), hi_tensor_bytes(value))) {
     return NULL;
   }
-  hi_hold(value);
-  variable->tensor = value;
-  return variable;
+  return copy;
+}
+
+static helio_status add_copies(helio_variable *variable, helio_tensor *value) {
+  helio_status status = HELIO_OK;
+  bool taken = false;
+  if (!variable->replicas) return add_copy(variable, value);
+  for (int i = 0; i < variable->replicas->count && !status; i++) {
+    helio_tensor *copy = copy_for(variable, value, taken);
+    taken = taken || copy == value;
+    status = add_copy(variable, copy);
+  }
+  return status;
+}
+
+helio_variable *hi_variable_new(const char *name, helio_tensor *value, const hi_variable_traits *traits) {
+  hi_replicas *replicas = hi_context_now().replicas;
+  if (replicas && !replicas->devices[0]) replicas = NULL;
+  int copies = replicas ? replicas->count : 1;
+  helio_variable *variable = NULL;
+  if (value && !check_traits(name, value, traits)) {
+    variable = hi_object_new(sizeof *variable + (size_t)copies * sizeof *variable->copies, end, "a variable");
+  }
+  if (!variable) return NULL;
+  variable->trainable = traits->trainable;
+  variable->synchronization = traits->synchronization ? traits->synchronization : HELIO_ON_WRITE;
+  variable->aggregation = traits->aggregation ? traits->aggregation : HELIO_AGGREGATE_NONE;
+  if (replicas) hi_hold(replicas);
+  variable->replicas = replicas;
+  variable->name = strdup(name);
+  if (variable->name) return add_copies(variable, value) ? NULL : variable;
+  hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of %s", name);
+  return NULL;
+}
+
+/* ---- reading ---- */
+
+static int copy_here(const helio_variable *variable) {
+  int replica = hi_replica_of(variable->replicas);
+  return replica < 0 ? 0 : replica;
 }
 
 bool hi_variable_usable(const helio_variable *variable) {
-  if (variable) return hi_tensor_usable(variable->tensor, variable->name);
-  hi_fail(HELIO_INVALID_ARGUMENT, "the variable is NULL");
-  return false;
+  if (!variable) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the variable is NULL");
+    return false;
+  }
+  hi_context context = hi_context_now();
+  if (context.replica && variable->replicas && variable->replicas != context.replicas) {
+    hi_fail(HELIO_WRONG_STATE,
+            "Mixing different strategies: %s was made in the scope of another than the one that runs", variable->name);
+    return false;
+  }
+  return hi_tensor_usable(variable->copies[copy_here(variable)], variable->name);
 }
 
 helio_tensor *hi_variable_tensor(const helio_variable *variable) {
-  return variable->tensor;
+  return variable->copies[copy_here(variable)];
+}
+
+/* Copies that differ until they are read. */
+static bool apart(const helio_variable *variable) {
+  return variable->synchronization == HELIO_ON_READ && variable->copy_count > 1 &&
+         hi_replica_of(variable->replicas) < 0;
+}
+
+static helio_tensor *joined(const helio_variable *variable) {
+  helio_scope pool = helio_pool_enter(), device = hi_placement_enter(variable->copies[0]->device);
+  hi_tape_pause();
+  helio_tensor *sum = helio_add_n(variable->copies, variable->copy_count);
+  if (variable->aggregation == HELIO_AGGREGATE_MEAN) sum = helio_div(sum, hi_scalar_like(sum, variable->copy_count));
+  hi_tape_resume();
+  helio_device_leave(&device);
+  return hi_pool_leave_with(&pool, sum);
+}
+
+helio_tensor *hi_variable_read(const helio_variable *variable) {
+  bool sums = variable->aggregation == HELIO_AGGREGATE_SUM || variable->aggregation == HELIO_AGGREGATE_MEAN;
+  return apart(variable) && sums ? joined(variable) : hi_variable_tensor(variable);
 }
 
 helio_tensor *helio_value(helio_variable *variable) {
   if (hi_enter(__func__) || !hi_variable_usable(variable)) return NULL;
-  helio_tensor *value = hi_variable_tensor(variable);
-  return variable->trainable && hi_tape_watch(value) ? NULL : value;
+  helio_tensor *value = hi_variable_read(variable);
+  return value && variable->trainable && hi_tape_watch(value) ? NULL : value;
 }
 
 /* ---- assigning ---- */
 
+bool hi_variable_assignable(const helio_variable *variable) {
+  if (variable->replicas || !hi_replicas_together()) return true;
+  hi_fail(
+      HELIO_WRONG_STATE,
+      "Variable (%s) was not created in the distribution strategy scope: replicas cannot assign it. Make it, or the "
+      "layer, model, metric or optimizer that it belongs to, inside HELIO_SCOPE(strategy)",
+      variable->name);
+  return false;
+}
+
 static helio_status check_value(const helio_variable *variable, helio_tensor *value) {
   if (!hi_variable_usable(variable)) return helio_error_pending();
   if (!hi_tensor_usable(value, "the value")) return helio_error_pending();
-  const helio_tensor *own = variable->tensor;
+  if (!hi_variable_assignable(variable)) return helio_error_pending();
+  const helio_tensor *own = hi_variable_tensor(variable);
   if (value->type == own->type && hi_shape_equal(&value->shape, &own->shape)) return HELIO_OK;
   char a[HI_SHAPE_TEXT], b[HI_SHAPE_TEXT];
   return hi_fail(HELIO_INVALID_ARGUMENT, "%s is %s %s: a value of %s %s cannot be assigned to it", variable->name,
@@ -72,62 +185,140 @@ static helio_status check_value(const helio_variable *variable, helio_tensor *va
                  hi_shape_text(&value->shape, b));
 }
 
-static helio_status write_value(helio_variable *variable, const helio_tensor *value) {
-  helio_tensor *own = variable->tensor;
+static helio_status write_copy(helio_tensor *own, const helio_tensor *value) {
   if (own == value) return HELIO_OK;
   atomic_fetch_add(&own->block->version, 1);
   return hi_copy(own->device, hi_tensor_place(own), value->device, hi_tensor_place(value), hi_tensor_bytes(own));
 }
 
-helio_status helio_assign(helio_variable *variable, helio_tensor *value) {
-  helio_status status = hi_enter(__func__);
-  if (!status) status = check_value(variable, value);
-  return status ? status : write_value(variable, value);
+/* What the replica's copy is assigned, or gets added, where each replica has brought a value. */
+static helio_tensor *agreed(const helio_variable *variable, helio_tensor *value) {
+  hi_replicas *replicas = variable->replicas;
+  if (variable->synchronization == HELIO_ON_READ || variable->copy_count == 1) return value;
+  switch (variable->aggregation) {
+  case HELIO_AGGREGATE_SUM:
+    return replicas->services->sum(replicas, value);
+  case HELIO_AGGREGATE_MEAN:
+    return helio_div(replicas->services->sum(replicas, value), hi_scalar_like(value, variable->copy_count));
+  case HELIO_AGGREGATE_FIRST:
+    return replicas->services->broadcast(replicas, value);
+  case HELIO_AGGREGATE_NONE:
+    break;
+  }
+  return value;
 }
 
-/* The sum is formed where the variable is, and is no part of any gradient. */
-static helio_status assign_sum(const char *function, helio_variable *variable, helio_tensor *value,
-                               helio_tensor *(*operation)(helio_tensor *, helio_tensor *)) {
-  helio_status status = hi_enter(function);
-  if (!status) status = check_value(variable, value);
-  if (status) return status;
-  helio_scope pool = helio_pool_enter(), device = hi_placement_enter(variable->tensor->device);
-  hi_tape_pause();
-  helio_tensor *sum = operation(variable->tensor, value);
-  status = sum ? write_value(variable, sum) : helio_error_pending();
-  hi_tape_resume();
+typedef helio_tensor *operation(helio_tensor *a, helio_tensor *b);
+
+/* The new value is formed where the copy is. */
+static helio_status change_copy(helio_tensor *copy, helio_tensor *value, operation *combine) {
+  helio_scope device = hi_placement_enter(copy->device);
+  if (combine) value = combine(copy, value);
+  helio_status status = value ? write_copy(copy, value) : helio_error_pending();
   helio_device_leave(&device);
+  return status;
+}
+
+/* Outside of replicas all copies change alike; of those whose sum is the value, each takes its part. */
+static helio_status change_all(helio_variable *variable, helio_tensor *value, operation *combine) {
+  helio_status status = HELIO_OK;
+  if (apart(variable) && variable->aggregation == HELIO_AGGREGATE_SUM) {
+    value = helio_div(value, hi_scalar_like(value, variable->copy_count));
+    if (!value) return helio_error_pending();
+  }
+  for (int i = 0; i < variable->copy_count && !status; i++) status = change_copy(variable->copies[i], value, combine);
+  return status;
+}
+
+static helio_status change(helio_variable *variable, helio_tensor *value, operation *combine) {
+  int replica = hi_replica_of(variable->replicas);
+  helio_scope pool = helio_pool_enter();
+  hi_tape_pause(); /* it is no part of any gradient */
+  helio_status status;
+  if (replica < 0) {
+    status = change_all(variable, value, combine);
+  } else {
+    value = agreed(variable, value);
+    status = value ? change_copy(variable->copies[replica], value, combine) : helio_error_pending();
+  }
+  hi_tape_resume();
   helio_pool_leave(&pool);
   return status;
 }
 
+helio_status helio_assign(helio_variable *variable, helio_tensor *value) {
+  helio_status status = hi_enter(__func__);
+  if (!status) status = check_value(variable, value);
+  return status ? status : change(variable, value, NULL);
+}
+
+static helio_status assign_sum(const char *function, const char *method, helio_variable *variable, helio_tensor *value,
+                               operation *combine) {
+  helio_status status = hi_enter(function);
+  if (!status) status = check_value(variable, value);
+  if (!status && apart(variable) && variable->aggregation == HELIO_AGGREGATE_SUM) {
+    status = hi_fail(HELIO_WRONG_STATE,
+                     "SyncOnReadVariable does not support `%s` in cross-replica context when aggregation is set to "
+                     "HELIO_AGGREGATE_SUM: %s",
+                     method, variable->name);
+  }
+  return status ? status : change(variable, value, combine);
+}
+
 helio_status helio_assign_add(helio_variable *variable, helio_tensor *value) {
-  return assign_sum(__func__, variable, value, helio_add);
+  return assign_sum(__func__, "assign_add", variable, value, helio_add);
 }
 
 helio_status helio_assign_sub(helio_variable *variable, helio_tensor *value) {
-  return assign_sum(__func__, variable, value, helio_sub);
+  return assign_sum(__func__, "assign_sub", variable, value, helio_sub);
+}
+
+/* As an assignment, which divides, where the value is the sum of copies. */
+static helio_status write_as_value(helio_variable *variable, const void *data) {
+  helio_tensor *own = variable->copies[0];
+  helio_scope pool = helio_pool_enter();
+  helio_tensor *value = helio_constant(data, own->shape, own->type);
+  helio_status status = value ? change(variable, value, NULL) : helio_error_pending();
+  helio_pool_leave(&pool);
+  return status;
 }
 
 helio_status hi_variable_write(helio_variable *variable, const void *data) {
+  helio_status status = HELIO_OK;
   if (!hi_variable_usable(variable)) return helio_error_pending();
-  helio_tensor *own = variable->tensor;
-  atomic_fetch_add(&own->block->version, 1);
-  return hi_copy_in(own->device, hi_tensor_place(own), data, hi_tensor_bytes(own));
+  if (apart(variable) && variable->aggregation == HELIO_AGGREGATE_SUM) return write_as_value(variable, data);
+  for (int i = 0; i < variable->copy_count && !status; i++) {
+    helio_tensor *own = variable->copies[i];
+    atomic_fetch_add(&own->block->version, 1);
+    status = hi_copy_in(own->device, hi_tensor_place(own), data, hi_tensor_bytes(own));
+  }
+  return status;
 }
 
 /* ---- facts ---- */
+
+int helio_variable_copies(const helio_variable *variable) {
+  return variable ? variable->copy_count : 0;
+}
+
+helio_tensor *helio_variable_copy(helio_variable *variable, int copy) {
+  if (hi_enter(__func__)) return NULL;
+  if (variable && copy >= 0 && copy < variable->copy_count) return variable->copies[copy];
+  hi_fail(HELIO_INVALID_ARGUMENT, variable ? "there is no copy %d of %s" : "the variable is NULL", copy,
+          helio_variable_name(variable));
+  return NULL;
+}
 
 const char *helio_variable_name(const helio_variable *variable) {
   return variable ? variable->name : "";
 }
 
 helio_shape helio_variable_shape(const helio_variable *variable) {
-  return helio_tensor_shape(variable ? variable->tensor : NULL);
+  return helio_tensor_shape(variable ? variable->copies[0] : NULL);
 }
 
 helio_type helio_variable_type(const helio_variable *variable) {
-  return helio_tensor_type(variable ? variable->tensor : NULL);
+  return helio_tensor_type(variable ? variable->copies[0] : NULL);
 }
 
 bool helio_variable_trainable(const helio_variable *variable) {

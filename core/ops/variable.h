@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables: values that stay and are assigned. */
+/* Variables: values that stay and are assigned. Under a strategy with several replicas each of them has a copy. */
 #ifndef HI_VARIABLE_H
 #define HI_VARIABLE_H
 
+#include "ops/replica.h"
 #include "tensor/object.h"
+
+typedef struct hi_variable_traits {
+  bool trainable;
+  helio_synchronization synchronization; /* 0: on write */
+  helio_aggregation aggregation;         /* 0: none */
+} hi_variable_traits;
 
 struct helio_variable {
   hi_object object;
   char *name;
   bool trainable;
-  helio_tensor *tensor; /* the value: always this tensor, assignments write into its memory */
+  helio_synchronization synchronization;
+  helio_aggregation aggregation;
+  hi_replicas *replicas; /* each of which has a copy, a reference; NULL: there is one value */
+  int copy_count;
+  helio_tensor *copies[]; /* always these tensors: assignments write into their memory */
 };
 
-/* A variable that takes over a value, which nothing else may use; owned by the innermost pool. */
-helio_variable *hi_variable_new(const char *name, helio_tensor *value, bool trainable);
+/* A variable that takes over a value, which nothing else may use; owned by the innermost pool. Under a strategy it has
+ * a copy for each replica, all of this value: one thread makes it for all (hi_context_alone). */
+helio_variable *hi_variable_new(const char *name, helio_tensor *value, const hi_variable_traits *traits);
 
-/* The value, without tapes being told. */
+/* The value as the thread's replica has it, without tapes being told; outside of replicas the first copy. */
 helio_tensor *hi_variable_tensor(const helio_variable *variable);
 
-/* Writes host data of the variable's size into it. */
+/* The same, but outside of replicas that of all copies of a variable that is synchronised on read: a new tensor then.
+ * NULL with the error set. */
+helio_tensor *hi_variable_read(const helio_variable *variable);
+
+/* Writes host data of the variable's size into it, outside of replicas. */
 helio_status hi_variable_write(helio_variable *variable, const void *data);
 
 /* Counts changes of which variables there are and which of them are trainable: lists made before are to be made anew.
@@ -26,7 +42,11 @@ helio_status hi_variable_write(helio_variable *variable, const void *data);
 unsigned hi_variables_generation(void);
 void hi_variables_changed(void);
 
-/* Sets the error and returns false if the variable is NULL or has outlived helio_shutdown(). */
+/* Sets the error and returns false if the variable is NULL, has outlived helio_shutdown(), or belongs to another
+ * strategy than the replica that the thread runs. */
 bool hi_variable_usable(const helio_variable *variable);
+
+/* Likewise, if replicas would write to a variable that has no copies for them. It is usable. */
+bool hi_variable_assignable(const helio_variable *variable);
 
 #endif

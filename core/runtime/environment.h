@@ -35,6 +35,10 @@
     "them")                                                                                                            \
   X(TIMEOUT, INTEGER, "300", "", 1000000,                                                                              \
     "Seconds that a device of a group is waited for before the group's call fails; 0: without end")                    \
+  X(BUCKET_BYTES, SIZE, "4M", "", 0,                                                                                   \
+    "Gradients are packed up to this size, such as 512K or 25M, before they are summed between devices")               \
+  X(ORDERED_REDUCE, FLAG, "0", "", 0,                                                                                  \
+    "1: sums between devices are formed in the order of replicas: equal to the bit for all collectives")               \
   X(SPIN_US, INTEGER, "50", "", 1000000, "Microseconds that a waiting thread spins before it sleeps")                  \
   X(SEED, INTEGER, "0", "", UINT64_MAX, "Seed of random numbers; 0: a fixed one")                                      \
   X(DATA_DIR, TEXT, "", "", 0, "Folder that is searched for known sets of data before the cache folder and Debian's")  \

@@ -16,6 +16,7 @@
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "runtime/plugins.h"
+#include "strategy/strategy.h"
 #include "tensor/pool.h"
 #include "tensor/seed.h"
 
@@ -41,6 +42,7 @@ static void watch_forks(void) {
 }
 
 static void finish(void) {
+  hi_strategies_stop();
   hi_topology_finish();
   hi_plugins_finish();
   hi_environment_finish();

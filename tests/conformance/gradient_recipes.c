@@ -38,6 +38,7 @@
 
 const recipe recipes[] = {
   ONE(COPY, .wanted = SHAPE(5, 7)),
+  ONE(ALL_REDUCE, .wanted = SHAPE(5, 7)),
   ONE(CAST, .wanted_type = HELIO_FLOAT64),
   ONE(RESHAPE, .wanted = SHAPE(7, 5)),
   ONE(EXPAND_DIMS, .wanted = SHAPE(5, 1, 7)),

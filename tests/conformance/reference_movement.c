@@ -507,6 +507,7 @@ const family movement_families[] = {
     FAMILY(WHERE, where),
     FAMILY(ONE_HOT, one_hot),
     {.operation = HELIO_OP_COPY, .reference = reference_same},
+    {.operation = HELIO_OP_ALL_REDUCE, .reference = reference_same}, /* of the one replica that there is here */
     {.operation = HELIO_OP_RESHAPE, .reference = reference_same},
     {.operation = HELIO_OP_EXPAND_DIMS, .reference = reference_same},
     {.operation = HELIO_OP_SQUEEZE, .reference = reference_same},

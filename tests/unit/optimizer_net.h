@@ -27,7 +27,7 @@ static inline void make_net(net *n) {
 static inline helio_tensor *random_like(const helio_variable *variable, uint64_t *seed) {
   float values[64];
   helio_shape shape = helio_variable_shape(variable);
-  int64_t count = helio_tensor_elements(variable->tensor);
+  int64_t count = helio_tensor_elements(hi_variable_tensor(variable));
   for (int64_t i = 0; i < count; i++) values[i] = (float)((double)next_random(seed) / 1e9 - 1);
   return helio_constant(values, shape);
 }
@@ -62,7 +62,7 @@ static inline size_t snapshot(helio_optimizer *optimizer, const net *n, char *by
   memset(bytes, 0, MOST_BYTES);
   for (int k = 0; k < 2; k++) {
     for (int i = 0; i < lists[k]->count; i++) {
-      const helio_tensor *tensor = lists[k]->at[i]->tensor;
+      const helio_tensor *tensor = hi_variable_tensor(lists[k]->at[i]);
       assert_true(length + hi_tensor_bytes(tensor) + 16 <= MOST_BYTES);
       assert_ok(helio_tensor_read(tensor, bytes + length, hi_tensor_bytes(tensor)));
       length += hi_tensor_bytes(tensor);

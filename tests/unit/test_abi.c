@@ -498,6 +498,7 @@ static const constant constants[] = {
     CONSTANT(HELIO_OP_NADAM_UPDATE, 81),
     CONSTANT(HELIO_OP_RMSPROP_UPDATE, 82),
     CONSTANT(HELIO_OP_ADAGRAD_UPDATE, 83),
+    CONSTANT(HELIO_OP_ALL_REDUCE, 84),
 };
 
 static void test_constants_keep_their_values(void **state) {
@@ -539,7 +540,7 @@ static void test_lists_only_grow_at_the_end(void **state) {
   static const int operations[] = {HELIO_OPERATION_LIST(OPERATION_VALUE)};
   check_list("HELIO_STATUS_LIST", statuses, 0 HELIO_STATUS_LIST(COUNT_ROW), 14, 0);
   check_list("HELIO_TYPE_LIST", types, 0 HELIO_TYPE_LIST(COUNT_ROW), 8, 1);
-  check_list("HELIO_OPERATION_LIST", operations, 0 HELIO_OPERATION_LIST(COUNT_ROW), 83, 1);
+  check_list("HELIO_OPERATION_LIST", operations, 0 HELIO_OPERATION_LIST(COUNT_ROW), 84, 1);
 }
 
 static void test_types_keep_names_and_sizes(void **state) {

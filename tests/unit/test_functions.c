@@ -176,12 +176,12 @@ static void test_transpose(void **state) {
 static void test_rows(void **state) {
   (void)state;
   helio_tensor *table = counting(HELIO_SHAPE(3, 2));
-  EXPECT(helio_gather(table, integers((int[]){2, 0}, 2)), HELIO_SHAPE(2, 2), 4, 5, 0, 1);
+  EXPECT(helio_gather_rows(table, integers((int[]){2, 0}, 2)), HELIO_SHAPE(2, 2), 4, 5, 0, 1);
   EXPECT(helio_scatter_add(table, integers((int[]){1, 1, 0}, 3), 2), HELIO_SHAPE(2, 2), 4, 5, 2, 4);
   EXPECT(helio_one_hot(integers((int[]){1, 7, 0}, 3), 2, HELIO_FLOAT32), HELIO_SHAPE(3, 2), 0, 1, 0, 0, 1, 0);
   EXPECT(helio_pad(counting(HELIO_SHAPE(2)), HELIO_SHAPE(1), HELIO_SHAPE(2), .value = 9), HELIO_SHAPE(5), 9, 0, 1, 9,
          9);
-  assert_null(helio_gather(table, table));
+  assert_null(helio_gather_rows(table, table));
   expect_error(HELIO_NOT_SUPPORTED, "float32");
   assert_null(helio_scatter_add(table, integers((int[]){1}, 1), 2));
   expect_error(HELIO_INVALID_ARGUMENT, "one index for each row");
@@ -193,14 +193,14 @@ static void test_bad_data(void **state) {
   float values[4];
   (void)state;
   helio_tensor *table = counting(HELIO_SHAPE(3, 2));
-  helio_tensor *rows = helio_gather(table, integers((int[]){1, 3}, 2));
+  helio_tensor *rows = helio_gather_rows(table, integers((int[]){1, 3}, 2));
   assert_made(rows);
   assert_int_equal(helio_tensor_read(rows, values, sizeof values), HELIO_BAD_DATA);
   expect_error(HELIO_BAD_DATA, "3");
   helio_tensor *losses = helio_nn_sparse_cross_entropy(table, integers((int[]){0, -1, 1}, 3));
   assert_int_equal(helio_tensor_read(losses, values, 3 * sizeof(float)), HELIO_BAD_DATA);
   expect_error(HELIO_BAD_DATA, "-1");
-  EXPECT(helio_gather(table, integers((int[]){0, 1}, 2)), HELIO_SHAPE(2, 2), 0, 1, 2, 3);
+  EXPECT(helio_gather_rows(table, integers((int[]){0, 1}, 2)), HELIO_SHAPE(2, 2), 0, 1, 2, 3);
   EXPECT(table, HELIO_SHAPE(3, 2), 0, 1, 2, 3, 4, 5);
 }
 

@@ -133,7 +133,7 @@ static helio_tensor *forward(running *r, helio_tensor *inputs[MOST_INPUTS]) {
   for (int i = r->input_count; i < r->place_count; i++) {
     assert_ok(helio_assign(r->places[i].variable, tensor_of(r, &r->places[i])));
   }
-  atomic_store(&r->layer->calls, 0);
+  if (r->layer->calls) atomic_store(&r->layer->calls[0], 0);
   helio_tensor *y =
       helio_call(r->layer, .inputs = inputs, .input_count = r->input_count, .training = r->about->training);
   assert_made(y);

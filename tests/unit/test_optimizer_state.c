@@ -247,7 +247,8 @@ static void test_scopes(void **state) {
   assert_int_equal(helio_placement_counts().input_copies, copies);
   const helio_variables *slots = helio_optimizer_variables(optimizer);
   assert_int_equal(slots->count, 6);
-  for (int i = 0; i < slots->count; i++) assert_ptr_equal(slots->at[i]->tensor->device, n.list[0]->tensor->device);
+  for (int i = 0; i < slots->count; i++)
+    assert_ptr_equal(hi_variable_tensor(slots->at[i])->device, hi_variable_tensor(n.list[0])->device);
   assert_string_equal(helio_variable_name(slots->at[0]), "adam/dense_kernel_gradient_accumulator");
   assert_string_equal(helio_variable_name(slots->at[2]), "adam/dense_kernel_momentum");
 }
@@ -267,7 +268,7 @@ static void test_tape_notices(void **state) {
 }
 
 static helio_tensor *loss_of(const net *n, helio_variable *table, helio_tensor *indices) {
-  helio_tensor *rows = helio_gather(helio_value(table), indices);
+  helio_tensor *rows = helio_gather_rows(helio_value(table), indices);
   helio_tensor *y = helio_add(helio_matmul(rows, helio_value(n->list[0])), helio_value(n->list[1]));
   return helio_mean(helio_square(helio_sub(y, helio_fill(HELIO_SCALAR, 1))));
 }

@@ -18,7 +18,7 @@ static helio_tensor *indices(int value) {
 }
 
 static helio_tensor *gather(int rows, int index) {
-  helio_tensor *result = helio_gather(helio_fill(HELIO_SHAPE(rows, 3), 1), indices(index));
+  helio_tensor *result = helio_gather_rows(helio_fill(HELIO_SHAPE(rows, 3), 1), indices(index));
   assert_made(result);
   return result;
 }
@@ -410,7 +410,7 @@ static void *work(void *argument) {
       values[INDICES - 1] = i % 5 == number % 5 ? 100 + number : number;
       helio_tensor *index = helio_constant(values, HELIO_SHAPE(INDICES), .type = HELIO_INT32);
       const char *previous = hi_blame_enter(name);
-      helio_gather(table, index);
+      helio_gather_rows(table, index);
       hi_blame_leave(previous);
       read_and_note(any);
     }
@@ -448,7 +448,7 @@ static void *work_with_many_names(void *argument) {
       const char *previous = hi_blame_enter(name);
       helio_tensor *index = helio_constant(((int[]){0, 1}), HELIO_SHAPE(2), .type = HELIO_INT32);
       for (int k = 0; k < 8; k++)
-        sum = helio_item(helio_sum(helio_gather(helio_fill(HELIO_SHAPE(2 + k, 3), 1), index)));
+        sum = helio_item(helio_sum(helio_gather_rows(helio_fill(HELIO_SHAPE(2 + k, 3), 1), index)));
       hi_blame_leave(previous);
       if (sum != 6) atomic_fetch_add(&shared.wrong, 1);
     }

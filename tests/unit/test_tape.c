@@ -155,8 +155,8 @@ static void test_rows(void **state) {
   helio_tape *tape = helio_tape_new();
   helio_tensor *y = NULL, *indices = NULL;
   HELIO_TAPE(tape) {
-    helio_tensor *a = helio_gather(helio_value(v), helio_constant(first, HELIO_SHAPE(3), HELIO_INT32));
-    helio_tensor *b = helio_gather(helio_value(v), helio_constant(second, HELIO_SHAPE(2), HELIO_INT32));
+    helio_tensor *a = helio_gather_rows(helio_value(v), helio_constant(first, HELIO_SHAPE(3), HELIO_INT32));
+    helio_tensor *b = helio_gather_rows(helio_value(v), helio_constant(second, HELIO_SHAPE(2), HELIO_INT32));
     y = helio_add(helio_sum(a), helio_sum(helio_square(b)));
   }
   helio_gradients *g = helio_gradient(tape, y, HELIO_VARIABLES(v));
@@ -167,7 +167,7 @@ static void test_rows(void **state) {
   assert_int_equal(helio_tensor_shape(rows).extent[0], 5);
   VALUES(helio_reshape(helio_gradients_at(g, 0), HELIO_SHAPE(6)), 1, 1, 12, 16, 2, 2);
   HELIO_TAPE(tape) { /* with a dense one they are dense */
-    helio_tensor *a = helio_gather(helio_value(v), helio_constant(first, HELIO_SHAPE(3), HELIO_INT32));
+    helio_tensor *a = helio_gather_rows(helio_value(v), helio_constant(first, HELIO_SHAPE(3), HELIO_INT32));
     y = helio_add(helio_sum(a), helio_sum(helio_square(helio_value(v))));
   }
   g = helio_gradient(tape, y, HELIO_VARIABLES(v));

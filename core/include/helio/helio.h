@@ -322,7 +322,7 @@ HELIO_EXPORT helio_tensor *helio_pad_with(const helio_pad_options *options);
 
 /* Rows of x by index (int32 or int64). An index out of range is an error (HELIO_BAD_DATA) that the next read reports.
  */
-HELIO_EXPORT helio_tensor *helio_gather(helio_tensor *x, helio_tensor *indices);
+HELIO_EXPORT helio_tensor *helio_gather_rows(helio_tensor *x, helio_tensor *indices);
 
 /* `rows` rows of zeros, to which row i of x is added at indices[i]. */
 HELIO_EXPORT helio_tensor *helio_scatter_add(helio_tensor *x, helio_tensor *indices, int64_t rows);
@@ -614,5 +614,7 @@ HELIO_EXPORT const helio_setting *const *helio_settings(int *count);
 #include <helio/data.h> /* behind nn.h, whose HELIO_MAKE it uses */
 
 #include <helio/datasets.h> /* behind data.h, whose arrays they cut */
+
+#include <helio/strategy.h> /* behind datasets.h, whose elements steps take */
 
 #endif

@@ -60,16 +60,33 @@ typedef struct helio_initializer {
   uint64_t seed; /* 0: by the variable's name and helio_set_seed() */
 } helio_initializer;
 
+/* When the copies that a variable has under a strategy with several replicas are brought together: whenever one is
+ * assigned, or only when the variable is read outside of replicas. */
+typedef enum helio_synchronization {
+  HELIO_ON_WRITE = 1,
+  HELIO_ON_READ = 2, /* each replica assigns its own copy: counts, statistics */
+} helio_synchronization;
+
+/* How. */
+typedef enum helio_aggregation {
+  HELIO_AGGREGATE_NONE = 1, /* not at all: an assignment in a replica changes that one's copy */
+  HELIO_AGGREGATE_SUM = 2,
+  HELIO_AGGREGATE_MEAN = 3,
+  HELIO_AGGREGATE_FIRST = 4, /* replica 0's */
+} helio_aggregation;
+
 /* A variable with a value: helio_variable(helio_constant(…), .name = "v"), or drawn:
  * helio_variable(.shape = HELIO_SHAPE(3, 4), .initializer = {.kind = HELIO_GLOROT_UNIFORM}, .name = "w"). */
 typedef struct helio_variable_options {
   size_t size;
   helio_tensor *value; /* copied; NULL: by shape and initializer */
   helio_shape shape;
-  helio_initializer initializer; /* none: glorot uniform */
-  helio_type type;               /* of a drawn one, 0: float32 */
-  bool not_trainable;            /* tapes do not watch it by themselves */
-  const char *name;              /* NULL: "Variable" */
+  helio_initializer initializer;         /* none: glorot uniform */
+  helio_type type;                       /* of a drawn one, 0: float32 */
+  bool not_trainable;                    /* tapes do not watch it by themselves */
+  const char *name;                      /* NULL: "Variable" */
+  helio_synchronization synchronization; /* 0: on write */
+  helio_aggregation aggregation;         /* 0: none */
 } helio_variable_options;
 
 HELIO_EXPORT helio_variable *helio_variable_with(const helio_variable_options *options);
@@ -83,6 +100,11 @@ HELIO_EXPORT helio_tensor *helio_value(helio_variable *variable);
 HELIO_EXPORT helio_status helio_assign(helio_variable *variable, helio_tensor *value);
 HELIO_EXPORT helio_status helio_assign_add(helio_variable *variable, helio_tensor *value);
 HELIO_EXPORT helio_status helio_assign_sub(helio_variable *variable, helio_tensor *value);
+
+/* Copies: one, or as many as the strategy in whose scope it was made has replicas, on their devices and with names of
+ * their own ("kernel", "kernel/replica_1"). */
+HELIO_EXPORT int helio_variable_copies(const helio_variable *variable);
+HELIO_EXPORT helio_tensor *helio_variable_copy(helio_variable *variable, int copy);
 
 HELIO_EXPORT const char *helio_variable_name(const helio_variable *variable);
 HELIO_EXPORT helio_shape helio_variable_shape(const helio_variable *variable);

@@ -372,7 +372,8 @@ typedef struct helio_stream_table {
   X(ADAM_UPDATE, 80)    /* VVVTit→ [rate, decay, beta1, beta2, epsilon]: weights, m, v, gradient */                  \
   X(NADAM_UPDATE, 81)   /* VVVTit→ [rate, decay, beta1, beta2, epsilon, on m, on gradient, on v] */                  \
   X(RMSPROP_UPDATE, 82) /* VVvvTit→ [rate, decay, rho, momentum, epsilon]: weights, square, momentum, mean */        \
-  X(ADAGRAD_UPDATE, 83) /* VVTit→ [rate, decay, epsilon]: weights, sum of squares */
+  X(ADAGRAD_UPDATE, 83) /* VVTit→ [rate, decay, epsilon]: weights, sum of squares */                                 \
+  X(ALL_REDUCE, 84)     /* core */
 
 /* clang-format off */
 /* Random numbers. Word n of the stream (key, step) is word n mod 4 of the Philox 4×32-10 block with the counter

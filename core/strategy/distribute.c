@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Datasets for replicas: a last transform, whose items are the tensors of all replicas on their devices. So prefetching
+ * and positions are those of any dataset. */
+#include <stdlib.h>
+
+#include "data/dataset.h"
+#include "data/iterator.h"
+#include "data/landing.h"
+#include "ops/options.h"
+#include "runtime/error.h"
+#include "strategy/split.h"
+#include "strategy/values.h"
+
+/* ---- the transform: one dataset that is cut, or one for each replica ---- */
+
+typedef struct shared {
+  helio_dataset dataset;
+  helio_strategy *strategy; /* a reference */
+  helio_batch_split split;
+  int source_count; /* one, or as many as replicas */
+  helio_dataset *sources[HELIO_MAX_REPLICAS];
+} shared;
+
+typedef struct share_cursor {
+  hi_cursor cursor;
+  const shared *share;
+  hi_cursor *sources[HELIO_MAX_REPLICAS];
+  hi_item *last[HELIO_MAX_REPLICAS]; /* of each source that has none any more: the shapes of an empty batch */
+} share_cursor;
+
+static bool begin(hi_cursor *cursor, uint64_t epoch) {
+  share_cursor *self = (share_cursor *)cursor;
+  for (int i = 0; i < self->share->source_count; i++) {
+    if (!hi_cursor_begin(self->sources[i], epoch)) return false;
+  }
+  return true;
+}
+
+/* Lands a replica's rows of a batch and adds them to the item for all, of which it takes the replica's places. */
+static helio_status land(const share_cursor *self, const hi_item *batch, int64_t first, int64_t rows, int replica,
+                         hi_item **all) {
+  helio_element element;
+  const shared *share = self->share;
+  hi_device *device = share->strategy->replicas.devices[replica];
+  if (!device) device = self->cursor.scene->device;
+  int count = share->strategy->replicas.count;
+  helio_status status = hi_item_land(batch, first, rows, device, &element);
+  if (status) return status;
+  if (!*all) *all = hi_item_new(count * batch->count);
+  if (!*all) return helio_error_pending();
+  if ((*all)->count != count * element.count) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "the elements of replica %d have %d parts, those of replica 0 have %d",
+                   replica, element.count, (*all)->count / count);
+  }
+  for (int i = 0; i < element.count; i++) hi_part_set_tensor(&(*all)->part[i * count + replica], element.part[i]);
+  return HELIO_OK;
+}
+
+static helio_status cut(const share_cursor *self, const hi_item *batch, hi_item **all) {
+  const shared *share = self->share;
+  int64_t sizes[HELIO_MAX_REPLICAS], first = 0, rows = hi_item_rows(batch);
+  int count = share->strategy->replicas.count;
+  helio_status status = HELIO_OK;
+  if (rows < 0) {
+    hi_error_prefix("Call helio_dataset_batch() on the dataset in order to be able to split it across %d replicas: ",
+                    count);
+    return helio_error_pending();
+  }
+  hi_split(share->split, rows, share->strategy->weights, count, sizes);
+  for (int i = 0; i < count && !status; i++) {
+    status = land(self, batch, first, sizes[i], i, all);
+    first += sizes[i];
+  }
+  return status;
+}
+
+/* Every source's next batch; none of any is the end. A source that has ended before others gives batches of no rows. */
+static helio_status collect(share_cursor *self, hi_item **all) {
+  hi_item *batches[HELIO_MAX_REPLICAS] = {NULL};
+  int count = self->share->source_count, left = 0;
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < count && !status; i++) {
+    if (!hi_cursor_next(self->sources[i], &batches[i])) status = helio_error_pending();
+    if (!batches[i]) continue;
+    left++;
+    hi_drop(self->last[i]);
+    hi_hold(batches[i]);
+    self->last[i] = batches[i];
+  }
+  for (int i = 0; i < count && left > 0 && !status; i++) {
+    hi_item *batch = batches[i] ? batches[i] : self->last[i] ? self->last[i] : self->last[0];
+    int64_t rows = batch ? hi_item_rows(batch) : -1;
+    if (rows >= 0) status = land(self, batch, 0, batches[i] ? rows : 0, i, all);
+    if (rows < 0) status = hi_fail(HELIO_INVALID_ARGUMENT, "the dataset of replica %d has no element", i);
+  }
+  for (int i = 0; i < count; i++) hi_drop(batches[i]);
+  return status;
+}
+
+static bool next(hi_cursor *cursor, hi_item **item) {
+  share_cursor *self = (share_cursor *)cursor;
+  hi_item *batch = NULL, *all = NULL;
+  helio_scope pool = helio_pool_enter();
+  helio_status status = HELIO_OK;
+  if (self->share->source_count > 1) {
+    status = collect(self, &all);
+  } else if (!hi_cursor_next(self->sources[0], &batch)) {
+    status = helio_error_pending();
+  } else if (batch) {
+    status = cut(self, batch, &all);
+  }
+  hi_drop(batch);
+  helio_pool_leave(&pool);
+  if (status) hi_drop(all);
+  *item = status ? NULL : all;
+  return !status;
+}
+
+static int64_t skip(hi_cursor *cursor, int64_t count) {
+  share_cursor *self = (share_cursor *)cursor;
+  int64_t most = 0;
+  for (int i = 0; i < self->share->source_count; i++) {
+    int64_t skipped = hi_cursor_skip(self->sources[i], count);
+    if (skipped < 0) return -1;
+    if (skipped > most) most = skipped;
+  }
+  return most;
+}
+
+static void close_share(hi_cursor *cursor) {
+  share_cursor *self = (share_cursor *)cursor;
+  for (int i = 0; i < self->share->source_count; i++) {
+    hi_cursor_close(self->sources[i]);
+    hi_drop(self->last[i]);
+  }
+}
+
+static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .skip = skip, .close = close_share};
+
+static hi_cursor *open_share(helio_dataset *dataset, hi_opening *opening) {
+  const shared *from = (const shared *)dataset;
+  share_cursor *self = hi_cursor_new(sizeof *self, &cursor_class, opening);
+  if (!self) return NULL;
+  self->share = from;
+  bool land_before = opening->land;
+  opening->land = false; /* pieces land here, not whole batches before */
+  for (int i = 0; i < from->source_count; i++) {
+    self->sources[i] = hi_dataset_open(from->sources[i], opening);
+    if (self->sources[i]) continue;
+    hi_cursor_close(&self->cursor);
+    return NULL;
+  }
+  opening->land = land_before;
+  return &self->cursor;
+}
+
+static void end_share(helio_dataset *dataset) {
+  shared *self = (shared *)dataset;
+  for (int i = 0; i < self->source_count; i++) hi_drop(self->sources[i]);
+  hi_drop(self->strategy);
+}
+
+static const hi_dataset_class class = {.name = "distribute", .open = open_share, .end = end_share};
+
+static shared *new_share(helio_strategy *strategy, helio_dataset *const *sources, int count) {
+  shared *self = hi_dataset_new(sizeof *self, &class, sources, 1);
+  if (!self) return NULL;
+  hi_hold(strategy);
+  self->strategy = strategy;
+  self->dataset.table = NULL;
+  for (; self->source_count < count; self->source_count++) {
+    helio_dataset *source = sources[self->source_count];
+    if (!hi_dataset_usable(source)) return NULL;
+    hi_hold(source);
+    self->sources[self->source_count] = source;
+    if (source->cardinality != self->dataset.cardinality) self->dataset.cardinality = HELIO_UNKNOWN;
+  }
+  return self;
+}
+
+/* ---- the user's ---- */
+
+struct helio_distributed {
+  hi_object object;
+  helio_strategy *strategy; /* references */
+  helio_dataset *dataset;
+};
+
+struct helio_distributed_iterator {
+  hi_object object;
+  helio_strategy *strategy; /* references */
+  helio_iterator *iterator;
+};
+
+static void end_distributed(void *object) {
+  helio_distributed *distributed = object;
+  hi_drop(distributed->dataset);
+  hi_drop(distributed->strategy);
+  free(distributed);
+}
+
+/* A position is that of the dataset, whatever number of replicas reads it. */
+static helio_distributed *new_distributed(helio_strategy *strategy, shared *source, int prefetch) {
+  helio_distributed *distributed = source ? hi_object_new(sizeof *distributed, end_distributed, "a dataset") : NULL;
+  helio_dataset *dataset = source ? &source->dataset : NULL;
+  if (dataset && prefetch > 0) dataset = helio_dataset_prefetch(dataset, prefetch);
+  if (!distributed || !dataset) return NULL;
+  dataset->fingerprint = source->sources[0]->fingerprint;
+  hi_hold(strategy);
+  distributed->strategy = strategy;
+  hi_hold(dataset);
+  distributed->dataset = dataset;
+  return distributed;
+}
+
+helio_distributed *helio_distribute_with(const helio_distribute_options *given) {
+  helio_distribute_options o;
+  if (!hi_options_enter("helio_distribute", &o, sizeof o, given)) return NULL;
+  if (!hi_strategy_usable(o.strategy) || !hi_dataset_usable(o.dataset)) return NULL;
+  if ((int)o.split < 0 || o.split > HELIO_SPLIT_TENSORFLOW || o.prefetch < HELIO_NONE) {
+    hi_fail(HELIO_INVALID_ARGUMENT, o.prefetch < HELIO_NONE ? "prefetch is %d" : "%d is not a split",
+            o.prefetch < HELIO_NONE ? o.prefetch : (int)o.split);
+    return NULL;
+  }
+  shared *source = new_share(o.strategy, &o.dataset, 1);
+  if (!source) return NULL;
+  source->split = o.split ? o.split : HELIO_SPLIT_BALANCED;
+  return new_distributed(o.strategy, source, o.prefetch ? o.prefetch : o.strategy->replicas.count);
+}
+
+helio_distributed *helio_distribute_from_function(helio_strategy *strategy, helio_dataset_function function,
+                                                  void *argument) {
+  helio_dataset *sources[HELIO_MAX_REPLICAS] = {NULL};
+  if (hi_enter(__func__) || !hi_strategy_usable(strategy)) return NULL;
+  if (!function) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the function is NULL");
+    return NULL;
+  }
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    sources[i] = function(argument, i, strategy->replicas.count);
+    if (!hi_dataset_usable(sources[i])) return NULL;
+  }
+  return new_distributed(strategy, new_share(strategy, sources, strategy->replicas.count), 0);
+}
+
+int64_t helio_distributed_cardinality(const helio_distributed *distributed) {
+  if (hi_enter_unstarted(__func__)) return HELIO_UNKNOWN;
+  if (distributed) return distributed->dataset->cardinality;
+  hi_fail(HELIO_INVALID_ARGUMENT, "the distributed dataset is NULL");
+  return HELIO_UNKNOWN;
+}
+
+static void end_iterator(void *object) {
+  helio_distributed_iterator *iterator = object;
+  hi_drop(iterator->iterator);
+  hi_drop(iterator->strategy);
+  free(iterator);
+}
+
+helio_distributed_iterator *helio_iterate_distributed(helio_distributed *distributed) {
+  if (hi_enter(__func__)) return NULL;
+  if (!distributed) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the distributed dataset is NULL");
+    return NULL;
+  }
+  if (!hi_strategy_usable(distributed->strategy)) return NULL;
+  helio_distributed_iterator *iterator = hi_object_new(sizeof *iterator, end_iterator, "an iterator");
+  if (!iterator) return NULL;
+  hi_hold(distributed->strategy);
+  iterator->strategy = distributed->strategy;
+  iterator->iterator = hi_iterate_unlanded(distributed->dataset);
+  if (!iterator->iterator) return NULL;
+  hi_hold(iterator->iterator);
+  return iterator;
+}
+
+static bool iterator_usable(const helio_distributed_iterator *iterator) {
+  if (!iterator) hi_fail(HELIO_INVALID_ARGUMENT, "the iterator is NULL");
+  return iterator && hi_strategy_usable(iterator->strategy);
+}
+
+/* Rows are counted in the order of replicas. */
+static helio_values *values_of(helio_strategy *strategy, const hi_item *item) {
+  int count = strategy->replicas.count;
+  helio_values *values = hi_values_new(strategy, item->count / count);
+  if (!values) return NULL;
+  values->global_rows = 0;
+  for (int i = 0; i < count; i++) {
+    for (int part = 0; part < values->parts; part++)
+      hi_values_set(values, i, part, item->part[part * count + i].tensor);
+    values->first_row[i] = values->global_rows;
+    if (values->parts > 0) values->global_rows += values->tensors[i]->shape.extent[0];
+  }
+  return values;
+}
+
+helio_values *helio_next_values(helio_distributed_iterator *iterator) {
+  hi_item *item;
+  if (hi_enter(__func__) || !iterator_usable(iterator)) return NULL;
+  if (hi_context_now().replica) {
+    hi_fail(HELIO_WRONG_STATE,
+            "helio_next_values() should be called from outside of the step: helio_run(strategy, step, "
+            "argument, helio_next_values(iterator))");
+    return NULL;
+  }
+  if (!hi_iterator_item(iterator->iterator, &item) || !item) return NULL;
+  helio_values *values = values_of(iterator->strategy, item);
+  hi_drop(item);
+  return values;
+}
+
+char *helio_distributed_position(helio_distributed_iterator *iterator) {
+  return hi_enter(__func__) || !iterator_usable(iterator) ? NULL : helio_iterator_position(iterator->iterator);
+}
+
+helio_status helio_distributed_restore(helio_distributed_iterator *iterator, const char *position) {
+  helio_status status = hi_enter(__func__);
+  if (status || !iterator_usable(iterator)) return helio_error_pending();
+  return helio_iterator_restore(iterator->iterator, position);
+}

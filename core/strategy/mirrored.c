@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What replicas do together: meet, sum and broadcast. Before each call of a collective they meet and compare what they
+ * brought, so that a replica that failed on its way, or computes something else, is an error of all and not a wait. */
+#include "device/copy.h"
+#include "ops/options.h"
+#include "ops/tape.h"
+#include "runtime/error.h"
+#include "strategy/strategy.h"
+#include "tensor/tensor.h"
+
+static helio_status meet(hi_replicas *replicas, hi_merge function, void *mine) {
+  return hi_team_meet(((helio_strategy *)replicas)->team, hi_replica_of(replicas), function, mine);
+}
+
+static helio_status check_alike(void *const *brought, int count) {
+  const helio_tensor *first = brought[0];
+  char a[HI_SHAPE_TEXT], b[HI_SHAPE_TEXT];
+  for (int i = 1; i < count; i++) {
+    const helio_tensor *other = brought[i];
+    if (other->type == first->type && hi_shape_equal(&other->shape, &first->shape)) continue;
+    return hi_fail(HELIO_INVALID_ARGUMENT,
+                   "replica 0 has %s %s and replica %d %s %s: they cannot be joined element by "
+                   "element",
+                   helio_type_name(first->type), hi_shape_text(&first->shape, a), i, helio_type_name(other->type),
+                   hi_shape_text(&other->shape, b));
+  }
+  return HELIO_OK;
+}
+
+typedef helio_status exchange(hi_communicator *communicator, const hi_exchange *exchange);
+
+/* Calls the collective for one tensor. Its device's stream orders everything. */
+static helio_tensor *join(hi_replicas *replicas, helio_tensor *tensor, exchange *call) {
+  helio_strategy *strategy = (helio_strategy *)replicas;
+  int replica = hi_replica_of(replicas);
+  tensor = hi_tensor_on(tensor, replicas->devices[replica]);
+  helio_tensor *result =
+      tensor ? hi_tensor_new(tensor->device, tensor->type, &tensor->shape, "a sum of replicas") : NULL;
+  if (!result || meet(replicas, check_alike, tensor)) return NULL;
+  hi_exchange e = {.stream = HI_STREAM_COMPUTE,
+                   .source = hi_tensor_place(tensor),
+                   .target = hi_tensor_place(result),
+                   .type = tensor->type,
+                   .count = (size_t)tensor->elements};
+  if (!call(strategy->communicators[replica], &e)) return result;
+  hi_strategy_break(strategy);
+  return NULL;
+}
+
+static helio_tensor *sum(hi_replicas *replicas, helio_tensor *tensor) {
+  return tensor ? join(replicas, tensor, hi_communicator_all_reduce) : NULL;
+}
+
+static helio_tensor *broadcast(hi_replicas *replicas, helio_tensor *tensor) {
+  return tensor ? join(replicas, tensor, hi_communicator_broadcast) : NULL;
+}
+
+const hi_replica_services hi_mirrored_services = {
+    .meet = meet,
+    .sum = sum,
+    .broadcast = broadcast,
+    .sum_gradients = hi_sum_gradients,
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps: what each replica does in its own context, and where they meet inside. */
+#include <stdlib.h>
+
+#include "ops/options.h"
+#include "ops/placement.h"
+#include "runtime/error.h"
+#include "strategy/values.h"
+#include "tensor/pool.h"
+
+/* ---- one replica ---- */
+
+typedef struct job {
+  helio_strategy *strategy;
+  const helio_run_options *options;
+  helio_element outputs[HELIO_MAX_REPLICAS]; /* references */
+} job;
+
+static helio_status call_step(const job *j, int replica, helio_element *outputs) {
+  const helio_values *values = j->options->inputs;
+  helio_element inputs = {0};
+  if (values) inputs = hi_values_element(values, replica);
+  helio_status status = j->options->step(j->options->argument, values ? &inputs : NULL, outputs);
+  if (status && !helio_error_pending()) hi_fail(status, "the step returned %s", helio_status_name(status));
+  if (outputs->count < 0 || outputs->count > HELIO_MAX_PARTS) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the step gave %d outputs; there may be %d", outputs->count, HELIO_MAX_PARTS);
+  }
+  return helio_error_pending();
+}
+
+static helio_status run_replica(void *argument, int number) {
+  job *j = argument;
+  const helio_values *values = j->options->inputs;
+  helio_element outputs = {0};
+  hi_device *device = j->strategy->replicas.devices[number];
+  helio_replica replica = {.strategy = j->strategy,
+                           .id = number,
+                           .count = j->strategy->replicas.count,
+                           .device = helio_strategy_device(j->strategy, number),
+                           .first_row = values ? values->first_row[number] : -1,
+                           .global_rows = values ? values->global_rows : -1};
+  hi_context before = hi_context_set((hi_context){&j->strategy->replicas, &replica});
+  helio_scope placement = device ? hi_placement_enter(device) : (helio_scope){0};
+  helio_status status = call_step(j, number, &outputs);
+  if (device) helio_device_leave(&placement);
+  hi_context_set(before);
+  for (int i = 0; i < outputs.count && !status; i++) {
+    if (outputs.part[i]) hi_hold(outputs.part[i]);
+  }
+  if (!status) j->outputs[number] = outputs;
+  return status;
+}
+
+/* ---- all of them ---- */
+
+static helio_values *take_outputs(const job *j, int count) {
+  int parts = j->outputs[0].count;
+  for (int i = 1; i < count; i++) {
+    if (j->outputs[i].count == parts) continue;
+    hi_fail(HELIO_INVALID_ARGUMENT, "replica 0 gave %d outputs and replica %d gave %d", parts, i, j->outputs[i].count);
+    return NULL;
+  }
+  helio_values *values = hi_values_new(j->strategy, parts);
+  for (int i = 0; values && i < count; i++) {
+    for (int part = 0; part < parts; part++) hi_values_set(values, i, part, j->outputs[i].part[part]);
+  }
+  return values;
+}
+
+static helio_values *run(const helio_run_options *o) {
+  helio_strategy *strategy = o->strategy;
+  int count = strategy->replicas.count;
+  helio_status status = HELIO_OK;
+  job *j = calloc(1, sizeof *j);
+  if (!j) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a step");
+    return NULL;
+  }
+  *j = (job){.strategy = strategy, .options = o};
+  if (strategy->team) {
+    status = hi_strategy_join(strategy);
+    if (!status) status = hi_team_run(strategy->team, run_replica, j);
+  } else {
+    helio_scope pool = helio_pool_enter();
+    status = run_replica(j, 0);
+    helio_pool_leave(&pool);
+  }
+  helio_values *values = status ? NULL : take_outputs(j, count);
+  for (int i = 0; i < count; i++) {
+    for (int part = 0; part < j->outputs[i].count; part++) hi_drop(j->outputs[i].part[part]);
+  }
+  free(j);
+  return values;
+}
+
+helio_values *helio_run_with(const helio_run_options *given) {
+  helio_run_options o;
+  if (!hi_options_enter("helio_run", &o, sizeof o, given) || !hi_strategy_usable(o.strategy)) return NULL;
+  if (!o.step) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the step is NULL");
+    return NULL;
+  }
+  if (!hi_require_cross_replica(o.strategy)) return NULL;
+  if (o.inputs && !hi_values_usable(o.strategy, o.inputs)) return NULL;
+  hi_hold(o.strategy);
+  helio_values *values = run(&o);
+  hi_drop(o.strategy);
+  return values;
+}
+
+/* ---- meeting inside a step ---- */
+
+typedef struct visit {
+  helio_strategy *strategy;
+  helio_merge function;
+  void *argument;
+  const helio_element *inputs; /* NULL: none */
+  helio_element outputs;       /* references */
+} visit;
+
+static helio_values *gather_inputs(void *const *brought, int count) {
+  const visit *first = brought[0];
+  int parts = first->inputs ? first->inputs->count : 0;
+  helio_values *values = hi_values_new(first->strategy, parts);
+  for (int i = 0; values && i < count; i++) {
+    const visit *v = brought[i];
+    if ((v->inputs ? v->inputs->count : 0) != parts) {
+      hi_fail(HELIO_INVALID_ARGUMENT, "replica 0 brought %d values to helio_merge_call() and replica %d another number",
+              parts, i);
+      return NULL;
+    }
+    for (int part = 0; part < parts; part++) hi_values_set(values, i, part, v->inputs->part[part]);
+  }
+  return values;
+}
+
+static void hand_out(const helio_values *values, void *const *brought, int count) {
+  for (int i = 0; values && i < count; i++) {
+    visit *v = brought[i];
+    v->outputs = hi_values_element(values, i);
+    for (int part = 0; part < v->outputs.count; part++) {
+      if (v->outputs.part[part]) hi_hold(v->outputs.part[part]);
+    }
+  }
+}
+
+static helio_status merge(void *const *brought, int count) {
+  const visit *first = brought[0];
+  hi_device *first_device = first->strategy->replicas.devices[0];
+  helio_scope pool = helio_pool_enter(), device = {0};
+  if (first_device) device = hi_placement_enter(first_device);
+  helio_values *inputs = gather_inputs(brought, count);
+  helio_values *result = inputs ? first->function(first->strategy, first->argument, inputs) : NULL;
+  if (!helio_error_pending() && result && hi_values_usable(first->strategy, result)) hand_out(result, brought, count);
+  if (first_device) helio_device_leave(&device);
+  helio_pool_leave(&pool);
+  return helio_error_pending();
+}
+
+/* Gives the tensors to the thread's pool; the references are the pool's then. */
+static helio_status adopt(helio_element *outputs) {
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < outputs->count; i++) {
+    if (!outputs->part[i] || hi_pool_add(&outputs->part[i]->object)) continue;
+    status = helio_error_pending();
+    hi_drop(outputs->part[i]);
+    outputs->part[i] = NULL;
+  }
+  return status;
+}
+
+helio_status helio_merge_call(helio_merge function, void *argument, const helio_element *inputs,
+                              helio_element *outputs) {
+  helio_replica replica;
+  helio_status status = hi_enter(__func__);
+  if (status) return status;
+  if (!function) return hi_fail(HELIO_INVALID_ARGUMENT, "the function is NULL");
+  if (!hi_require_replica(&replica)) return helio_error_pending();
+  visit mine = {.strategy = replica.strategy, .function = function, .argument = argument, .inputs = inputs};
+  hi_replicas *together = hi_replicas_together();
+  if (together) {
+    status = together->services->meet(together, merge, &mine);
+  } else {
+    hi_context before = hi_context_set((hi_context){.replicas = &replica.strategy->replicas});
+    status = merge((void *[]){&mine}, 1);
+    hi_context_set(before);
+  }
+  if (!status) status = adopt(&mine.outputs);
+  if (!status && outputs) *outputs = mine.outputs;
+  return status;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of strategies, and in which of them a thread is. */
+#include "strategy/strategy.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/topology.h"
+#include "ops/options.h"
+#include "ops/placement.h"
+#include "runtime/environment.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+
+/* ---- the default one ---- */
+
+static helio_strategy plain = {
+    .replicas = {.object = {.references = 1, .kept = 1}, .count = 1}, .name = "DefaultStrategy", .weights = {1}};
+
+/* ---- all that live ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static helio_strategy *all;
+
+static void enlist(helio_strategy *strategy) {
+  pthread_mutex_lock(&lock);
+  strategy->next = all;
+  all = strategy;
+  pthread_mutex_unlock(&lock);
+}
+
+static void strike_off(helio_strategy *strategy) {
+  pthread_mutex_lock(&lock);
+  helio_strategy **place = &all;
+  while (*place && *place != strategy) place = &(*place)->next;
+  if (*place) *place = strategy->next;
+  pthread_mutex_unlock(&lock);
+}
+
+static void free_communicators(helio_strategy *strategy) {
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    hi_communicator_free(strategy->communicators[i]);
+    strategy->communicators[i] = NULL;
+  }
+}
+
+/* What cannot outlive the devices. */
+static void stop(helio_strategy *strategy) {
+  free_communicators(strategy);
+  hi_team_free(strategy->team);
+  strategy->team = NULL;
+  strategy->replicas.count = 0;
+}
+
+void hi_strategies_stop(void) {
+  pthread_mutex_lock(&lock);
+  for (helio_strategy *strategy = all; strategy; strategy = strategy->next) stop(strategy);
+  all = NULL;
+  pthread_mutex_unlock(&lock);
+}
+
+static void end(void *object) {
+  helio_strategy *strategy = object;
+  strike_off(strategy);
+  stop(strategy);
+  hi_gradient_plan_free(strategy->plan);
+  free(strategy);
+}
+
+bool hi_strategy_usable(const helio_strategy *strategy) {
+  if (strategy && strategy->replicas.count > 0) return true;
+  hi_fail(strategy ? HELIO_WRONG_STATE : HELIO_INVALID_ARGUMENT,
+          strategy ? "the strategy was made before helio_shutdown()" : "the strategy is NULL");
+  return false;
+}
+
+/* ---- making ---- */
+
+/* "('/job:…CPU:0', '/job:…CPU:1')", as Python prints a tuple; to be freed. */
+static char *device_tuple(const helio_strategy *strategy) {
+  size_t room = 8 + (size_t)strategy->replicas.count * (HI_NAME_LENGTH + 4), length = 1;
+  char *text = malloc(room);
+  if (!text) return NULL;
+  strcpy(text, "(");
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    length +=
+        (size_t)snprintf(text + length, room - length, "%s'%s'", i ? ", " : "", strategy->replicas.devices[i]->name);
+  }
+  snprintf(text + length, room - length, strategy->replicas.count == 1 ? ",)" : ")");
+  return text;
+}
+
+static helio_status take_device(helio_strategy *strategy, hi_device *device) {
+  char name[HI_NAME_LENGTH];
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    if (strategy->replicas.devices[i] != device) continue;
+    snprintf(name, sizeof name, "%s", device->name);
+    return hi_fail(HELIO_INVALID_ARGUMENT, "No duplicates allowed in `devices` argument: %s stands there twice", name);
+  }
+  if (strategy->replicas.count == HELIO_MAX_REPLICAS) {
+    return hi_fail(HELIO_NOT_SUPPORTED, "a strategy has at most %d replicas", HELIO_MAX_REPLICAS);
+  }
+  helio_status status = hi_device_use(device);
+  if (!status) strategy->replicas.devices[strategy->replicas.count++] = device;
+  return status;
+}
+
+static helio_status take_named(helio_strategy *strategy, const char *name) {
+  hi_name parsed;
+  if (!hi_name_parse(name, &parsed)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "'%s' is not the name of a device; names look like cpu:0 or /device:GPU:1",
+                   name);
+  }
+  hi_device *device = hi_device_find(&parsed);
+  return device ? take_device(strategy, device) : hi_device_unknown(&parsed, false);
+}
+
+/* Every visible accelerator, else every logical CPU: the first of all devices says which, since those come first. */
+static helio_status take_all(helio_strategy *strategy) {
+  int count;
+  hi_device *const *devices = hi_devices(&count);
+  helio_status status = HELIO_OK;
+  if (count == 0) {
+    return hi_fail(HELIO_NO_DEVICE, "Got an empty `devices` list and unable to recognize any local devices.");
+  }
+  for (int i = 0; i < count && !status; i++) {
+    if (strcmp(devices[i]->info.type, devices[0]->info.type) == 0) status = take_device(strategy, devices[i]);
+  }
+  return status;
+}
+
+static helio_strategy *begin(const char *name) {
+  helio_strategy *strategy = hi_object_new(sizeof *strategy, end, "a strategy");
+  if (!strategy) return NULL;
+  strategy->name = name;
+  strategy->ordered = hi_environment_number(HI_ORDERED_REDUCE);
+  strategy->bucket_bytes = (size_t)hi_environment_number(HI_BUCKET_BYTES);
+  for (int i = 0; i < HELIO_MAX_REPLICAS; i++) strategy->weights[i] = 1;
+  return strategy;
+}
+
+helio_strategy *helio_one_device(const char *device) {
+  if (hi_enter(__func__)) return NULL;
+  if (!device) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the device is NULL");
+    return NULL;
+  }
+  helio_strategy *strategy = begin("OneDeviceStrategy");
+  if (!strategy || take_named(strategy, device)) return NULL;
+  enlist(strategy);
+  return strategy;
+}
+
+static helio_status take_weights(helio_strategy *strategy, const double *weights) {
+  int given = 0;
+  double sum = 0;
+  for (int i = 0; i < HELIO_MAX_REPLICAS; i++) {
+    if (weights[i] != 0) given = i + 1;
+  }
+  if (given == 0) return HELIO_OK;
+  for (int i = 0; i < given; i++) {
+    if (!(weights[i] >= 0) || weights[i] > 1e12) {
+      return hi_fail(HELIO_INVALID_ARGUMENT, "weight %d is %g; weights are positive numbers", i, weights[i]);
+    }
+    sum += weights[i];
+  }
+  if (given > strategy->replicas.count || !(sum > 0)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%d weights are given for %d replicas", given, strategy->replicas.count);
+  }
+  memcpy(strategy->weights, weights, sizeof strategy->weights);
+  return HELIO_OK;
+}
+
+static helio_status take_devices(helio_strategy *strategy, const helio_mirrored_options *o) {
+  helio_status status = HELIO_OK;
+  int given = 0;
+  for (int i = 0; i < HELIO_MAX_REPLICAS; i++) {
+    if (o->devices[i]) given = i + 1;
+  }
+  for (int i = 0; i < given && !status; i++) {
+    status = o->devices[i] ? take_named(strategy, o->devices[i])
+                           : hi_fail(HELIO_INVALID_ARGUMENT, "device %d is NULL, but others follow it", i);
+  }
+  return status || given ? status : take_all(strategy);
+}
+
+/* What will sum between the replicas, and why nothing better does, said once. */
+static helio_status choose_collective(helio_strategy *strategy, const char *name) {
+  helio_status status =
+      hi_collective_choose(strategy->replicas.devices, strategy->replicas.count, name, &strategy->collective);
+  if (!status && strategy->collective.refusals[0]) hi_log(HELIO_LOG_WARNING, "%s", strategy->collective.refusals);
+  return status;
+}
+
+helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
+  helio_mirrored_options o;
+  if (!hi_options_enter("helio_mirrored", &o, sizeof o, given)) return NULL;
+  helio_strategy *strategy = begin("MirroredStrategy");
+  if (!strategy || take_devices(strategy, &o) || take_weights(strategy, o.weights)) return NULL;
+  char *tuple = device_tuple(strategy);
+  if (tuple) hi_log(HELIO_LOG_INFO, "Using MirroredStrategy with devices %s", tuple);
+  free(tuple);
+  enlist(strategy);
+  if (strategy->replicas.count == 1) return strategy;
+  strategy->replicas.services = &hi_mirrored_services;
+  if (choose_collective(strategy, o.collective)) return NULL;
+  strategy->team = hi_team_new(strategy->replicas.count);
+  return strategy->team && !hi_strategy_join(strategy) ? strategy : NULL;
+}
+
+/* ---- the group of communicators ---- */
+
+typedef struct joining {
+  helio_strategy *strategy;
+  unsigned char id[HELIO_COLLECTIVE_ID_SIZE];
+} joining;
+
+static helio_status join(void *argument, int replica) {
+  joining *j = argument;
+  helio_strategy *strategy = j->strategy;
+  hi_communicator_settings settings = {.device = strategy->replicas.devices[replica],
+                                       .rank = (uint32_t)replica,
+                                       .rank_count = (uint32_t)strategy->replicas.count,
+                                       .id = j->id,
+                                       .ordered = strategy->ordered};
+  strategy->communicators[replica] = hi_communicator_new(&strategy->collective, &settings);
+  return helio_error_pending();
+}
+
+helio_status hi_strategy_join(helio_strategy *strategy) {
+  joining j = {.strategy = strategy};
+  if (strategy->communicators[0] && !atomic_load(&strategy->broken)) return HELIO_OK;
+  free_communicators(strategy);
+  helio_status status = hi_collective_new_id(&strategy->collective, j.id);
+  if (!status) status = hi_team_run(strategy->team, join, &j);
+  if (status) {
+    free_communicators(strategy);
+  } else {
+    atomic_store(&strategy->broken, false);
+  }
+  return status;
+}
+
+helio_status hi_strategy_break(helio_strategy *strategy) {
+  atomic_store(&strategy->broken, true);
+  hi_communicator_abort(strategy->communicators[hi_replica_of(&strategy->replicas)]);
+  return helio_error_pending();
+}
+
+/* ---- facts ---- */
+
+int helio_num_replicas(const helio_strategy *strategy) {
+  return strategy ? strategy->replicas.count : 0;
+}
+
+const char *helio_strategy_name(const helio_strategy *strategy) {
+  return strategy ? strategy->name : "";
+}
+
+const char *helio_strategy_collective(const helio_strategy *strategy) {
+  return strategy && strategy->team ? strategy->collective.collective.name : "";
+}
+
+const char *helio_strategy_device(const helio_strategy *strategy, int replica) {
+  int count;
+  if (!strategy || replica < 0 || replica >= strategy->replicas.count) return "";
+  if (strategy->replicas.devices[replica]) return strategy->replicas.devices[replica]->name;
+  if (hi_enter(__func__)) return "";
+  hi_device *asked = hi_placement_request().device;
+  return asked ? asked->name : hi_devices(&count)[0]->name;
+}
+
+/* ---- contexts ---- */
+
+enum { DEEPEST = 64 };
+
+static _Thread_local struct {
+  struct {
+    hi_context before;
+    helio_scope device; /* of a strategy of one device */
+    bool placed;
+  } scopes[DEEPEST];
+  int depth;
+} mine;
+
+static helio_status may_enter(const helio_strategy *strategy) {
+  if (!hi_strategy_usable(strategy) || !hi_require_cross_replica(strategy)) return helio_error_pending();
+  if (mine.depth < DEEPEST) return HELIO_OK;
+  return hi_fail(HELIO_WRONG_STATE, "more than %d scopes of strategies inside each other", DEEPEST);
+}
+
+helio_scope helio_strategy_enter(helio_strategy *strategy) {
+  helio_scope outer = {.open = 1, .depth = mine.depth};
+  if (hi_enter(__func__) || may_enter(strategy)) return outer;
+  bool placed = strategy->replicas.count == 1 && strategy->replicas.devices[0];
+  mine.scopes[mine.depth].before = hi_context_set((hi_context){.replicas = &strategy->replicas});
+  mine.scopes[mine.depth].placed = placed;
+  if (placed) mine.scopes[mine.depth].device = hi_placement_enter(strategy->replicas.devices[0]);
+  hi_hold(strategy);
+  mine.depth++;
+  return outer;
+}
+
+void helio_strategy_leave(helio_scope *scope) {
+  while (scope && mine.depth > scope->depth) {
+    mine.depth--;
+    if (mine.scopes[mine.depth].placed) helio_device_leave(&mine.scopes[mine.depth].device);
+    hi_replicas *left = hi_context_now().replicas;
+    hi_context_set(mine.scopes[mine.depth].before);
+    hi_drop(left);
+  }
+}
+
+helio_strategy *helio_strategy_current(void) {
+  hi_context now = hi_context_now();
+  return now.replicas ? (helio_strategy *)now.replicas : &plain;
+}
+
+helio_strategy *hi_strategy_together(void) {
+  return (helio_strategy *)hi_replicas_together();
+}
+
+/* Outside of all scopes a thread is in the default strategy's replica. */
+const helio_replica *helio_replica_context(void) {
+  static _Thread_local helio_replica outside;
+  hi_context now = hi_context_now();
+  if (now.replica || now.replicas) return now.replica;
+  outside = (helio_replica){
+      .strategy = &plain, .count = 1, .device = helio_strategy_device(&plain, 0), .first_row = -1, .global_rows = -1};
+  return &outside;
+}
+
+bool helio_in_cross_replica_context(void) {
+  hi_context now = hi_context_now();
+  return now.replicas && !now.replica;
+}
+
+bool hi_require_cross_replica(const helio_strategy *strategy) {
+  hi_context now = hi_context_now();
+  if (now.replica) {
+    hi_fail(HELIO_WRONG_STATE,
+            "Method requires being in cross-replica context, use helio_merge_call() inside of the step");
+  } else if (now.replicas && now.replicas != &strategy->replicas) {
+    hi_fail(HELIO_WRONG_STATE, "Mixing different helio_strategy objects: %s is not %s",
+            ((const helio_strategy *)now.replicas)->name, strategy->name);
+  }
+  return !now.replica && (!now.replicas || now.replicas == &strategy->replicas);
+}
+
+bool hi_require_replica(helio_replica *replica) {
+  const helio_replica *here = helio_replica_context();
+  if (here) {
+    *replica = *here;
+    return true;
+  }
+  hi_fail(HELIO_WRONG_STATE, "Need to be inside `helio_run()`: this is called in a step, in replica context");
+  return false;
+}
+
+int helio_replica_id(void) {
+  helio_replica replica;
+  return !hi_enter(__func__) && hi_require_replica(&replica) ? replica.id : -1;
+}
