@@ -2,6 +2,7 @@
 #include "group.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -74,6 +75,7 @@ static bool spin(group *g, condition *met, uint32_t other, uint32_t progress, bo
       if (met(g, other, progress)) return true;
       relax();
     }
+    sched_yield(); /* the thread that is waited for may have been put on this very core */
   } while (!(heed && atomic_load_explicit(&g->broken, memory_order_relaxed)) && microseconds() < end);
   return false;
 }
