@@ -70,12 +70,13 @@ static bool spin(group *g, condition *met, uint32_t other, uint32_t progress, bo
   if (met(g, other, progress)) return true;
   if (g->spin_us == 0) return false;
   int64_t end = microseconds() + g->spin_us;
+  int rounds = 0;
   do {
     for (int i = 0; i < 32; i++) {
       if (met(g, other, progress)) return true;
       relax();
     }
-    sched_yield(); /* the thread that is waited for may have been put on this very core */
+    if (++rounds > 4) sched_yield(); /* the thread that is waited for may have been put on this very core */
   } while (!(heed && atomic_load_explicit(&g->broken, memory_order_relaxed)) && microseconds() < end);
   return false;
 }

@@ -4,7 +4,7 @@
 #include "collective_group.h"
 
 /* Every collective; those that do not serve a set of devices are told by name in test_collective_life.c. */
-static const char *const collectives[] = {"reduce-to-one", "local"};
+static const char *const collectives[] = {"reduce-to-one", "ring", "local"};
 
 static const helio_type types[] = {HELIO_FLOAT32,  HELIO_FLOAT64, HELIO_FLOAT16,
                                    HELIO_BFLOAT16, HELIO_INT32,   HELIO_INT64};
