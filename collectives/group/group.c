@@ -360,8 +360,10 @@ static void describe(const group *g, uint32_t rank, char *text, size_t size) {
   const group_rank *r = &g->rank[rank];
   size_t elements = r->count;
   for (uint32_t i = 0; has_counts(r->what & 0xF) && i < g->rank_count; i++) elements += i == rank ? 0 : r->counts[i];
-  snprintf(text, size, "%s of %zu %s%s, root %u", kinds[r->what & 0xF], elements, type_name(r->what >> 4 & 0xFF),
-           reductions[(r->what >> 12) & 3], r->what >> 16);
+  int length = snprintf(text, size, "%s of %zu %s%s", kinds[r->what & 0xF], elements, type_name(r->what >> 4 & 0xFF),
+                        reductions[r->what >> 12 & 3]);
+  bool rooted = (r->what & 0xF) == GROUP_REDUCE || (r->what & 0xF) == GROUP_BROADCAST;
+  if (rooted) snprintf(text + length, size - (size_t)length, ", root %u", r->what >> 16);
 }
 
 static helio_status calls_differ(helio_communicator *c, uint32_t other) {
@@ -370,7 +372,7 @@ static helio_status calls_differ(helio_communicator *c, uint32_t other) {
   describe(g, 0, first, sizeof first);
   describe(g, other, second, sizeof second);
   snprintf(message, sizeof message,
-           "the ranks' calls differ: rank 0 makes %s, rank %u %s%s; every rank must make the same calls in the same "
+           "the ranks' calls differ: rank 0 makes %s; rank %u %s%s; every rank must make the same calls in the same "
            "order",
            first, other, second, strcmp(first, second) == 0 ? " with other counts of the ranks" : "");
   break_up(g, HELIO_INVALID_ARGUMENT, message);
