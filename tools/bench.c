@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench_collectives.h"
 #include "command.h"
 #include "output.h"
 
@@ -189,7 +190,7 @@ static const command bench_ops = {
     .run = run_bench_ops,
 };
 
-static const command *const subcommands[] = {&bench_ops, NULL};
+static const command *const subcommands[] = {&bench_collectives, &bench_ops, NULL};
 
 const command command_bench = {
     .name = "bench",

@@ -2,6 +2,7 @@
 #include "group.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -69,11 +70,13 @@ static bool spin(group *g, condition *met, uint32_t other, uint32_t progress, bo
   if (met(g, other, progress)) return true;
   if (g->spin_us == 0) return false;
   int64_t end = microseconds() + g->spin_us;
+  int rounds = 0;
   do {
     for (int i = 0; i < 32; i++) {
       if (met(g, other, progress)) return true;
       relax();
     }
+    if (++rounds > 4) sched_yield(); /* the thread that is waited for may have been put on this very core */
   } while (!(heed && atomic_load_explicit(&g->broken, memory_order_relaxed)) && microseconds() < end);
   return false;
 }
@@ -357,8 +360,10 @@ static void describe(const group *g, uint32_t rank, char *text, size_t size) {
   const group_rank *r = &g->rank[rank];
   size_t elements = r->count;
   for (uint32_t i = 0; has_counts(r->what & 0xF) && i < g->rank_count; i++) elements += i == rank ? 0 : r->counts[i];
-  snprintf(text, size, "%s of %zu %s%s, root %u", kinds[r->what & 0xF], elements, type_name(r->what >> 4 & 0xFF),
-           reductions[(r->what >> 12) & 3], r->what >> 16);
+  int length = snprintf(text, size, "%s of %zu %s%s", kinds[r->what & 0xF], elements, type_name(r->what >> 4 & 0xFF),
+                        reductions[r->what >> 12 & 3]);
+  bool rooted = (r->what & 0xF) == GROUP_REDUCE || (r->what & 0xF) == GROUP_BROADCAST;
+  if (rooted) snprintf(text + length, size - (size_t)length, ", root %u", r->what >> 16);
 }
 
 static helio_status calls_differ(helio_communicator *c, uint32_t other) {
@@ -367,7 +372,7 @@ static helio_status calls_differ(helio_communicator *c, uint32_t other) {
   describe(g, 0, first, sizeof first);
   describe(g, other, second, sizeof second);
   snprintf(message, sizeof message,
-           "the ranks' calls differ: rank 0 makes %s, rank %u %s%s; every rank must make the same calls in the same "
+           "the ranks' calls differ: rank 0 makes %s; rank %u %s%s; every rank must make the same calls in the same "
            "order",
            first, other, second, strcmp(first, second) == 0 ? " with other counts of the ranks" : "");
   break_up(g, HELIO_INVALID_ARGUMENT, message);

@@ -134,6 +134,12 @@ helio_status hi_collective_choose(hi_device *const *devices, int count, const ch
   return status;
 }
 
+const char *helio_collective_name(int index) {
+  hi_collective list[MOST_COLLECTIVES];
+  if (hi_enter(__func__)) return NULL;
+  return index >= 0 && index < list_all(list) ? list[index].name : NULL;
+}
+
 helio_status hi_collective_new_id(const hi_collective_choice *choice, void *id) {
   if (helio_error_pending()) return helio_error_pending();
   const hi_collective *collective = &choice->collective;
