@@ -72,7 +72,7 @@ HELIO_EXPORT helio_dataset *helio_dataset_from_generator_with(const helio_datase
 
 /* The function gets an element and writes another (or the same, changed) with operations; it may be called from several
  * threads at once. .parallel: how many calls at a time, 0: one, HELIO_AUTO: as many as there are cores. Elements come
- * in order unless .unordered. */
+ * in order unless .unordered; a position is then that of as many elements, whichever they were. */
 #define HELIO_AUTO (-1)
 
 typedef struct helio_dataset_map_options {
