@@ -230,7 +230,7 @@ static void generators_are_started_and_stopped_and_may_fail(void **state) {
 
 static void a_count_that_is_promised_is_the_cardinality(void **state) {
   (void)state;
-  script self = {.fail_at = -1};
+  static script self = {.fail_at = -1}; /* stopped when the test's pool ends */
   helio_dataset *dataset = helio_dataset_from_generator(next_script, start_script, stop_script, &self, .count = 1000);
   assert_int_equal(helio_dataset_cardinality(dataset), 1000);
   assert_int_equal(helio_dataset_cardinality(helio_dataset_batch(dataset, 300)), 4);
