@@ -322,19 +322,15 @@ static void a_large_batch_lands_whole(void **state) {
 
 /* ---- what is refused ---- */
 
-static void wrong_arguments_are_named(void **state) {
-  (void)state;
-  helio_dataset *range = helio_dataset_range(5);
-  int64_t numbers[] = {1, 2, 3};
-  helio_array *three = helio_array_of(numbers, HELIO_SHAPE(3), .type = HELIO_INT64);
-  helio_array *two = helio_array_part(three, 0, 2);
-  helio_array *scalar = helio_array_of(numbers, HELIO_SCALAR, .type = HELIO_INT64);
 #define REFUSED(call, part)                                                                                            \
   do {                                                                                                                 \
     assert_null(call);                                                                                                 \
     expect_error(HELIO_INVALID_ARGUMENT, part);                                                                        \
   } while (0)
-  REFUSED(helio_dataset_range(-3), "-3");
+
+static void wrong_arguments_of_transforms_are_named(void **state) {
+  (void)state;
+  helio_dataset *range = helio_dataset_range(5);
   REFUSED(helio_dataset_batch(range, 0), "a batch of 0 elements");
   REFUSED(helio_dataset_batch(range, -4), "a batch of -4 elements");
   REFUSED(helio_dataset_batch(NULL, 4), "the dataset is NULL");
@@ -342,6 +338,7 @@ static void wrong_arguments_are_named(void **state) {
   REFUSED(helio_dataset_padded_batch(range, 2, .shape = {HELIO_SHAPE(-2)}), "(-2,)");
   REFUSED(helio_dataset_shuffle(range, 0), "a buffer of 0 elements");
   REFUSED(helio_dataset_shuffle(range, -1), "a buffer of -1 elements");
+  REFUSED(helio_dataset_shuffle(NULL, 5), "the dataset is NULL");
   REFUSED(helio_dataset_repeat(range, -2), "-2 times");
   REFUSED(helio_dataset_take(range, -2), "-2");
   REFUSED(helio_dataset_skip(range, -7), "-7");
@@ -351,22 +348,35 @@ static void wrong_arguments_are_named(void **state) {
   REFUSED(helio_dataset_prefetch(range, -2), "-2 elements ahead");
   REFUSED(helio_dataset_map(range, NULL), "function is NULL");
   REFUSED(helio_dataset_map(range, twice_and_one, .parallel = -2), "-2 calls");
-  REFUSED(helio_dataset_from_generator(NULL), "next is NULL");
-  REFUSED(helio_dataset_from_generator(next_counted, .count = -1), "-1");
   REFUSED(helio_dataset_zip(&range, 0), "0 datasets");
   REFUSED(helio_dataset_zip(&range, 9), "9 datasets");
   REFUSED(helio_dataset_concatenate(range, NULL), "the dataset is NULL");
+}
+
+static void wrong_arguments_of_sources_are_named(void **state) {
+  (void)state;
+  int64_t numbers[] = {1, 2, 3};
+  helio_array *three = helio_array_of(numbers, HELIO_SHAPE(3), .type = HELIO_INT64);
+  helio_array *two = helio_array_part(three, 0, 2);
+  helio_array *scalar = helio_array_of(numbers, HELIO_SCALAR, .type = HELIO_INT64);
+  REFUSED(helio_dataset_range(-3), "-3");
+  REFUSED(helio_dataset_from_generator(NULL), "next is NULL");
+  REFUSED(helio_dataset_from_generator(next_counted, .count = -1), "-1");
   REFUSED(helio_dataset_from_slices(three, two), "arrays of shape (3,) and (2,)");
   REFUSED(helio_dataset_from_slices(three, scalar), "array 1 is a scalar");
   REFUSED(helio_dataset_from_slices(three, NULL), "an array is NULL");
   REFUSED(helio_dataset_of_slices(&three, 9), "9 arrays");
   REFUSED(helio_dataset_from_sequences(NULL, NULL), "sequences is NULL");
   REFUSED(helio_dataset_from_sequences(helio_sequences_of(NULL, NULL, 0), two), "labels of shape (2,)");
-  REFUSED(helio_iterate(NULL), "the dataset is NULL");
+}
+
+static void wrong_arguments_of_iterators_are_named(void **state) {
+  (void)state;
   helio_element element;
+  REFUSED(helio_iterate(NULL), "the dataset is NULL");
   assert_false(helio_next(NULL, &element));
   expect_error(HELIO_INVALID_ARGUMENT, "the iterator is NULL");
-  assert_false(helio_next(helio_iterate(range), NULL));
+  assert_false(helio_next(helio_iterate(helio_dataset_range(5)), NULL));
   expect_error(HELIO_INVALID_ARGUMENT, "element is NULL");
   assert_int_equal(helio_dataset_cardinality(NULL), HELIO_UNKNOWN);
   expect_error(HELIO_INVALID_ARGUMENT, "the dataset is NULL");
@@ -407,7 +417,9 @@ int main(void) {
       POOL_TEST(files_are_sliced),
       POOL_TEST(a_batch_lands_in_pieces),
       POOL_TEST(a_large_batch_lands_whole),
-      POOL_TEST(wrong_arguments_are_named),
+      POOL_TEST(wrong_arguments_of_transforms_are_named),
+      POOL_TEST(wrong_arguments_of_sources_are_named),
+      POOL_TEST(wrong_arguments_of_iterators_are_named),
       POOL_TEST(unequal_elements_are_named),
   };
   remember_environment();
