@@ -350,6 +350,28 @@ static void an_iterator_may_end_with_the_thread_that_made_it(void **state) {
   assert_int_equal(thread_count(before), before);
 }
 
+/* The thread is inside no call any more when it ends: shutdown, in another, need not wait for it. */
+static void *iterate_and_tell(void *argument) {
+  atomic_int *told = argument;
+  helio_element element;
+  bool got = helio_next(helio_iterate(build_pipeline("range 99, map_parallel 2, prefetch 3")), &element);
+  atomic_store(told, got ? 1 : -1);
+  return NULL;
+}
+
+static void a_thread_may_end_while_the_library_does(void **state) {
+  (void)state;
+  for (int i = 0; i < 30; i++) {
+    pthread_t thread;
+    atomic_int told = 0;
+    assert_int_equal(pthread_create(&thread, NULL, iterate_and_tell, &told), 0);
+    while (atomic_load(&told) == 0) usleep(50);
+    assert_int_equal(atomic_load(&told), 1);
+    assert_ok(helio_shutdown());
+    assert_int_equal(pthread_join(thread, NULL), 0);
+  }
+}
+
 /* Each element goes to one of them. */
 static void *read_half(void *argument) {
   int64_t *sum = calloc(2, sizeof *sum);
@@ -454,6 +476,7 @@ int main(void) {
       POOL_TEST(threads_end_with_their_iterator),
       TEST(shutdown_ends_threads),
       POOL_TEST(an_iterator_may_end_with_the_thread_that_made_it),
+      TEST(a_thread_may_end_while_the_library_does),
       POOL_TEST(two_threads_share_an_iterator),
       POOL_TEST(a_forked_child_is_told),
       POOL_TEST(elements_come_to_be_where_the_iterator_was_made),
