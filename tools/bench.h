@@ -12,6 +12,10 @@ typedef struct bench_options {
   bool quick;                 /* fewer sizes and repetitions */
 } bench_options;
 
+/* The logical device of this name, in any of its spellings; NULL: the preferred one. NULL with the library's error
+ * pending. */
+const helio_device *bench_device(const char *name);
+
 double bench_seconds(void); /* of a clock that never jumps */
 
 /* Sorts the values. */

@@ -239,5 +239,6 @@ helio_dataset *helio_dataset_cache(helio_dataset *dataset) {
   cache *self = hi_dataset_new(sizeof *self, &class, &dataset, 1);
   if (!self) return NULL;
   pthread_mutex_init(&self->lock, NULL);
+  self->dataset.in_order = dataset->in_order;
   return &self->dataset;
 }

@@ -115,7 +115,9 @@ static bool fail_again(helio_iterator *iterator) {
 static bool next_item(helio_iterator *iterator, hi_item **item) {
   *item = NULL;
   if (fail_again(iterator)) return false;
+  helio_scope scope = hi_scene_enter(iterator->tree.scene);
   hi_cursor_next(iterator->tree.root, item);
+  helio_device_leave(&scope);
   return !fail_again(iterator);
 }
 
@@ -176,7 +178,9 @@ static helio_status go_to(tree *self, helio_dataset *dataset, const hi_scene *sc
   if (self->opening.at != self->opening.count) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "the position is of another dataset");
   }
+  helio_scope scope = hi_scene_enter(self->scene);
   int64_t skipped = hi_cursor_skip(self->root, count);
+  helio_device_leave(&scope);
   if (skipped < 0) return helio_error_pending();
   if (skipped == count) return HELIO_OK;
   return hi_fail(HELIO_INVALID_ARGUMENT, "the position is behind %lld elements, and the dataset has %lld",

@@ -31,9 +31,7 @@ static hi_item *call(const hi_map *map, const hi_item *item, const hi_scene *sce
 
 hi_item *hi_map_apply(const hi_map *map, hi_item *item, int64_t number, const hi_scene *scene) {
   hi_item *result = NULL;
-  helio_scope scope = hi_scene_enter(scene);
   HELIO_POOL result = call(map, item, scene);
-  helio_device_leave(&scope);
   hi_drop(item);
   if (!result) hi_error_prefix("helio_dataset_map, element %lld: ", (long long)number);
   return result;

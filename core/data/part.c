@@ -29,7 +29,7 @@ static void close_part(hi_cursor *cursor) {
   hi_cursor_close(((part_cursor *)cursor)->input);
 }
 
-/* Leaves out what stands before the next element; false at the end (−1 in `failed`) . */
+/* Leaves out what stands before the next element: 1, 0 at the end, −1 failed. */
 static int reach(part_cursor *self) {
   if (self->left == 0) return 0;
   if (self->before > 0) {

@@ -77,6 +77,8 @@ expect_error 2 "helio bench: which command?" bench
 expect_error 2 "exclude each other" env --json --markdown
 expect_error 2 "unknown operation 'matmull'; did you mean 'matmul'?" bench ops --only matmull
 expect_error 1 "unknown device" bench ops --device gpu:9
+expect_error 1 "unknown device" bench data --device gpu:9
+expect_error 2 "--batch needs a number of samples, not 'many'" bench data --batch many
 
 # --- Listings --------------------------------------------------------------------------------------------------------
 
@@ -212,6 +214,12 @@ done
 number() { # a key of the JSON in $work/out
   sed -n "s/^ *\"$1\": \([0-9.e+-]*\),\{0,1\}\$/\1/p" "$work/out" | head -n 1
 }
+
+expect_status 0 bench data --quick --json
+expect_json "data['samples'] == 10000 and data['batch'] == 4096 and data['epochs'] == 3 and data['source']"
+expect_json "0 < data['slowest'] <= data['samples_per_second'] <= data['fastest'] and 'CPU:0' in data['device']"
+expect_status 0 bench data --quick --batch 64
+expect_output "samples/s"
 
 # A machine that is busy with other things makes dispatch and start slower, never faster: the best of the attempts
 # counts. It disturbs either side of the comparison with BLAS: there the middle one counts. One good attempt is enough.
