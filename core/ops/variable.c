@@ -33,7 +33,8 @@ static void end(void *object) {
   free(variable);
 }
 
-static helio_status check_traits(const char *name, const helio_tensor *value, const hi_variable_traits *traits) {
+static helio_status check_traits(const char *name, const helio_tensor *value, const hi_variable_traits *traits,
+                                 bool distributed) {
   if ((int)traits->synchronization < 0 || traits->synchronization > HELIO_ON_READ) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "%d is not a synchronization for variable %s", traits->synchronization,
                    name);
@@ -42,7 +43,7 @@ static helio_status check_traits(const char *name, const helio_tensor *value, co
     return hi_fail(HELIO_INVALID_ARGUMENT, "Invalid variable aggregation mode: %d for variable: %s",
                    traits->aggregation, name);
   }
-  if (traits->aggregation == HELIO_AGGREGATE_MEAN && !hi_type_is_float(value->type)) {
+  if (distributed && traits->aggregation == HELIO_AGGREGATE_MEAN && !hi_type_is_float(value->type)) {
     return hi_fail(HELIO_INVALID_ARGUMENT,
                    "creating distributed variable %s with aggregation=MEAN and a non-floating dtype is not supported, "
                    "please use a different aggregation or dtype",
@@ -94,7 +95,7 @@ helio_variable *hi_variable_new(const char *name, helio_tensor *value, const hi_
   if (replicas && !replicas->devices[0]) replicas = NULL;
   int copies = replicas ? replicas->count : 1;
   helio_variable *variable = NULL;
-  if (value && !check_traits(name, value, traits)) {
+  if (value && !check_traits(name, value, traits, replicas)) {
     variable = hi_object_new(sizeof *variable + (size_t)copies * sizeof *variable->copies, end, "a variable");
   }
   if (!variable) return NULL;
