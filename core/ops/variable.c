@@ -152,8 +152,11 @@ static helio_tensor *joined(const helio_variable *variable) {
 }
 
 helio_tensor *hi_variable_read(const helio_variable *variable) {
-  bool sums = variable->aggregation == HELIO_AGGREGATE_SUM || variable->aggregation == HELIO_AGGREGATE_MEAN;
-  return apart(variable) && sums ? joined(variable) : hi_variable_tensor(variable);
+  if (!apart(variable) || variable->aggregation == HELIO_AGGREGATE_FIRST) return hi_variable_tensor(variable);
+  if (variable->aggregation != HELIO_AGGREGATE_NONE) return joined(variable);
+  hi_fail(HELIO_WRONG_STATE, "%s is synchronised on read, but by no aggregation: only replicas can read it",
+          variable->name);
+  return NULL;
 }
 
 helio_tensor *helio_value(helio_variable *variable) {
