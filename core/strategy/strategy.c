@@ -124,9 +124,6 @@ static helio_status take_all(helio_strategy *strategy) {
   int count;
   hi_device *const *devices = hi_devices(&count);
   helio_status status = HELIO_OK;
-  if (count == 0) {
-    return hi_fail(HELIO_NO_DEVICE, "Got an empty `devices` list and unable to recognize any local devices.");
-  }
   for (int i = 0; i < count && !status; i++) {
     if (strcmp(devices[i]->info.type, devices[0]->info.type) == 0) status = take_device(strategy, devices[i]);
   }
@@ -188,27 +185,42 @@ static helio_status take_devices(helio_strategy *strategy, const helio_mirrored_
   return status || given ? status : take_all(strategy);
 }
 
-/* Says it once, however many strategies it is the reason for. */
-static void tell(const char *refusals) {
+/* Says a line with its end once, however many strategies it is the reason for. */
+static void tell(const char *line, size_t length) {
+  char text[sizeof(((hi_collective_choice *)0)->refusals)];
+  snprintf(text, sizeof text, "%.*s", (int)length, line);
   pthread_mutex_lock(&lock);
-  size_t length = strlen(told);
-  bool known = strstr(told, refusals);
-  if (!known) snprintf(told + length, sizeof told - length, "%s\n", refusals);
+  bool known = strstr(told, text);
+  size_t so_far = strlen(told);
+  if (!known) snprintf(told + so_far, sizeof told - so_far, "%s", text);
   pthread_mutex_unlock(&lock);
-  if (!known) hi_log(HELIO_LOG_WARNING, "%s", refusals);
+  if (!known) hi_log(HELIO_LOG_WARNING, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-/* What will sum between the replicas, and why nothing better does. */
+/* What will sum between the replicas and, if it was not made for their devices, why nothing better does. */
 static helio_status choose_collective(helio_strategy *strategy, const char *name) {
-  helio_status status =
-      hi_collective_choose(strategy->replicas.devices, strategy->replicas.count, name, &strategy->collective);
-  if (!status && strategy->collective.refusals[0]) tell(strategy->collective.refusals);
-  return status;
+  enum { MADE_FOR_THEM = 100 };
+  hi_collective_choice *choice = &strategy->collective;
+  helio_status status = hi_collective_choose(strategy->replicas.devices, strategy->replicas.count, name, choice);
+  if (status || choice->score >= MADE_FOR_THEM) return status;
+  size_t length;
+  for (const char *line = choice->refusals; *line; line += length) {
+    length = strcspn(line, "\n");
+    if (line[length]) length++;
+    tell(line, length);
+  }
+  return HELIO_OK;
 }
 
 helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
   helio_mirrored_options o;
-  if (!hi_options_enter("helio_mirrored", &o, sizeof o, given)) return NULL;
+  bool failed_before = helio_error_pending();
+  if (!hi_options_enter("helio_mirrored", &o, sizeof o, given)) {
+    if (!failed_before && helio_error_pending() == HELIO_NO_DEVICE) {
+      hi_error_prefix("Got an empty `devices` list and unable to recognize any local devices: ");
+    }
+    return NULL;
+  }
   helio_strategy *strategy = begin("MirroredStrategy");
   if (!strategy || take_devices(strategy, &o) || take_weights(strategy, o.weights)) return NULL;
   char *tuple = device_tuple(strategy);

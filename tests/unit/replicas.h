@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of strategies share: several devices of the variant, and values of replicas. Asserts stay on the test's own
- * thread: a step gives what it saw as outputs. */
+/* What tests of strategies share: several devices of the variant, and values of replicas. Asserts stay on the test's
+ * own thread: a step gives what it saw as outputs. */
 #ifndef HELIO_TEST_REPLICAS_H
 #define HELIO_TEST_REPLICAS_H
 
@@ -13,7 +13,7 @@ enum { MOST_DEVICES = 5 };
 /* Starts the library with five devices of the variant, and five CPUs; with the plugins of these folders of the build
  * tree, "" for none, behind the backends. */
 static inline void start_with(const char *plugins) {
-  char path[PATH_MAX * 4];
+  char path[PATH_MAX * 8];
   snprintf(path, sizeof path, "%s:%s/%s", given_path, build_folder(), plugins);
   if (!plugins[0]) snprintf(path, sizeof path, "%s", given_path);
   setenv("HELIO_PLUGIN_PATH", path, 1);

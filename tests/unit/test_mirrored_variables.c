@@ -421,7 +421,9 @@ static helio_status train_large(void *argument, const helio_element *inputs, hel
   helio_tape *tape = helio_tape_new();
   helio_tensor *loss = NULL;
   (void)inputs, (void)outputs;
-  HELIO_TAPE(tape) { loss = helio_sum(helio_mul(helio_value(l->list[0]), helio_value(l->list[1]))); }
+  HELIO_TAPE(tape) {
+    loss = helio_sum(helio_mul(helio_value(l->list[0]), helio_value(l->list[1])));
+  }
   return loss ? helio_minimize(l->optimizer, tape, loss, &(helio_variables){2, l->list}) : helio_error_pending();
 }
 

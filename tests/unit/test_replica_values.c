@@ -141,10 +141,14 @@ static void losses_of_replicas_add_up_to_that_of_the_batch(void **state) {
 
   assert_null(helio_run(two, average, &(losses){-2, false}));
   expect_error(HELIO_INVALID_ARGUMENT, "global_batch_size must be non-negative");
-  HELIO_SCOPE(two) { assert_null(helio_compute_average_loss(FLOATS(1))); }
+  HELIO_SCOPE(two) {
+    assert_null(helio_compute_average_loss(FLOATS(1)));
+  }
   expect_error(HELIO_WRONG_STATE, "You are calling `helio_compute_average_loss` in cross replica context, while it was "
                                   "expected to be called in replica context.");
-  HELIO_SCOPE(two) { assert_null(helio_scale_regularization_loss(FLOATS(1))); }
+  HELIO_SCOPE(two) {
+    assert_null(helio_scale_regularization_loss(FLOATS(1)));
+  }
   expect_error(HELIO_WRONG_STATE, "`helio_scale_regularization_loss` in cross replica context");
   expect_numbers(helio_compute_average_loss(FLOATS(1, 2, 3)), 2); /* the default strategy's replica */
 }

@@ -42,20 +42,30 @@ static void a_scope_is_the_cross_replica_context_of_its_thread(void **state) {
     assert_true(other_is_outside);
     assert_int_equal(helio_replica_id(), -1);
     expect_error(HELIO_WRONG_STATE, "Need to be inside `helio_run()`");
-    HELIO_SCOPE(two) { assert_true(is_across(two)); }
+    HELIO_SCOPE(two) {
+      assert_true(is_across(two));
+    }
     assert_true(is_across(two));
-    HELIO_SCOPE(one) { assert_int_equal(helio_error_pending(), HELIO_WRONG_STATE); }
+    HELIO_SCOPE(one) {
+      assert_int_equal(helio_error_pending(), HELIO_WRONG_STATE);
+    }
     expect_error(HELIO_WRONG_STATE, "Mixing different helio_strategy objects: <MirroredStrategy at ");
-    HELIO_SCOPE(none) { assert_int_equal(helio_error_pending(), HELIO_WRONG_STATE); }
+    HELIO_SCOPE(none) {
+      assert_int_equal(helio_error_pending(), HELIO_WRONG_STATE);
+    }
     expect_error(HELIO_WRONG_STATE, "Must not nest helio_strategy scopes");
     assert_true(is_across(two));
     break;
   }
   assert_true(is_outside());
-  HELIO_SCOPE(none) { assert_true(is_outside()); }
+  HELIO_SCOPE(none) {
+    assert_true(is_outside());
+  }
   assert_int_equal(leave_by_return(two), 1);
   assert_true(is_outside());
-  HELIO_SCOPE(one) { assert_string_equal(helio_tensor_device(FLOATS(1)), nth_device_in_full(1)); }
+  HELIO_SCOPE(one) {
+    assert_string_equal(helio_tensor_device(FLOATS(1)), nth_device_in_full(1));
+  }
 }
 
 /* ---- what a step sees ---- */
@@ -82,7 +92,9 @@ static void each_replica_knows_itself_and_its_device(void **state) {
       expect_numbers(helio_values_at(found, k, 0), k);
       expect_numbers(helio_values_at(found, k, 1), 1);
     }
-    HELIO_SCOPE(strategies[i]) { assert_made(helio_run(strategies[i], look_around, strategies[i])); }
+    HELIO_SCOPE(strategies[i]) {
+      assert_made(helio_run(strategies[i], look_around, strategies[i]));
+    }
   }
 }
 
@@ -279,7 +291,9 @@ static void what_is_for_the_cross_replica_context(void **state) {
     assert_null(helio_run(a.own, cases[i].step, &a));
     expect_error(HELIO_WRONG_STATE, cases[i].message);
   }
-  HELIO_SCOPE(a.other) { assert_null(helio_run(a.own, give_nothing)); }
+  HELIO_SCOPE(a.other) {
+    assert_null(helio_run(a.own, give_nothing));
+  }
   expect_error(HELIO_WRONG_STATE, "Mixing different helio_strategy objects: <OneDeviceStrategy at ");
 }
 
@@ -348,7 +362,9 @@ static void replicas_meet_once_across(void **state) {
   assert_ok(helio_merge_call(weigh, &m, &(helio_element){.count = 1, .part = {number(7)}}, &outputs));
   expect_numbers(outputs.part[0], 70);
   assert_true(m.across);
-  HELIO_SCOPE(three) { assert_int_equal(helio_merge_call(weigh, &m, NULL, NULL), HELIO_WRONG_STATE); }
+  HELIO_SCOPE(three) {
+    assert_int_equal(helio_merge_call(weigh, &m, NULL, NULL), HELIO_WRONG_STATE);
+  }
   expect_error(HELIO_WRONG_STATE, "Need to be inside `helio_run()`");
 }
 
@@ -529,7 +545,9 @@ static void threads_live_as_long_as_their_strategy(void **state) {
   assert_int_equal(replica_threads(0), 0);
   assert_null(helio_run(two, give_nothing));
   expect_error(HELIO_WRONG_STATE, "the strategy was made before helio_shutdown()");
-  HELIO_SCOPE(two) { assert_int_equal(helio_error_pending(), HELIO_WRONG_STATE); }
+  HELIO_SCOPE(two) {
+    assert_int_equal(helio_error_pending(), HELIO_WRONG_STATE);
+  }
   expect_error(HELIO_WRONG_STATE, "the strategy was made before helio_shutdown()");
   assert_null(helio_reduce(two, HELIO_SUM, values));
   expect_error(HELIO_WRONG_STATE, "the strategy was made before helio_shutdown()");
