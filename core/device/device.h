@@ -47,6 +47,7 @@ typedef struct hi_device {
   helio_event *order;         /* likewise */
   void *plans;                /* kept by ops/plans.c */
   void (*plans_free)(void *plans);
+  atomic_int reductions_said; /* how often the log has told of a reduction to it (strategy/reduce.c) */
   struct hi_device *next; /* in topology.c's list of all */
 } hi_device;
 

@@ -9,20 +9,24 @@
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
-/* The tapes of the thread that record, innermost first. */
-static _Thread_local helio_tape *innermost;
-static _Thread_local int paused;
+static _Thread_local hi_tapes mine;
 
 bool hi_tape_recording(void) {
-  return innermost && !paused;
+  return mine.innermost && !mine.paused;
 }
 
 void hi_tape_pause(void) {
-  paused++;
+  mine.paused++;
 }
 
 void hi_tape_resume(void) {
-  paused--;
+  mine.paused--;
+}
+
+hi_tapes hi_tapes_set(hi_tapes tapes) {
+  hi_tapes before = mine;
+  mine = tapes;
+  return before;
 }
 
 /* ---- life ---- */
@@ -55,8 +59,8 @@ helio_scope helio_tape_enter(helio_tape *tape) {
     if (tape->used) hi_tape_clear(tape);
     hi_hold(tape);
     tape->recording = true;
-    tape->outer = innermost;
-    innermost = tape;
+    tape->outer = mine.innermost;
+    mine.innermost = tape;
     scope.depth = 1;
   }
   return scope;
@@ -65,8 +69,8 @@ helio_scope helio_tape_enter(helio_tape *tape) {
 void helio_tape_leave(helio_scope *scope) {
   if (!scope || scope->depth == 0) return;
   scope->depth = 0;
-  helio_tape *tape = innermost;
-  innermost = tape->outer;
+  helio_tape *tape = mine.innermost;
+  mine.innermost = tape->outer;
   tape->recording = false;
   hi_drop(tape);
 }
@@ -75,7 +79,7 @@ void helio_tape_leave(helio_scope *scope) {
 
 helio_status hi_tape_watch(helio_tensor *tensor) {
   if (!hi_tape_recording() || !hi_type_is_float(tensor->type)) return HELIO_OK;
-  for (helio_tape *tape = innermost; tape; tape = tape->outer) {
+  for (helio_tape *tape = mine.innermost; tape; tape = tape->outer) {
     if (!tape->busy && !tape->used && hi_tape_slot(tape, tensor->id) < 0 && hi_tape_add_slot(tape, tensor) < 0) {
       return helio_error_pending();
     }
@@ -99,7 +103,7 @@ helio_status helio_tape_watch(helio_tape *tape, helio_tensor *tensor) {
 helio_status hi_tape_record(const hi_call *call, helio_tensor *const *outputs) {
   helio_status status = HELIO_OK;
   if (!hi_tape_recording()) return HELIO_OK;
-  for (helio_tape *tape = innermost; tape && !status; tape = tape->outer) {
+  for (helio_tape *tape = mine.innermost; tape && !status; tape = tape->outer) {
     if (!tape->busy && !tape->used) status = hi_tape_add_node(tape, call, outputs);
   }
   return status;

@@ -23,6 +23,15 @@ helio_status hi_tape_watch(helio_tensor *tensor);
 void hi_tape_pause(void);
 void hi_tape_resume(void);
 
+/* The tapes of a thread that record, innermost first, and how often they were paused. Setting them returns those that
+ * were, to be set again: for what is none of their business but may have tapes of its own. */
+typedef struct hi_tapes {
+  helio_tape *innermost;
+  int paused;
+} hi_tapes;
+
+hi_tapes hi_tapes_set(hi_tapes tapes);
+
 /* What helio_gradient() returns. */
 struct helio_gradients {
   hi_object object;

@@ -33,7 +33,8 @@ static void end(void *object) {
   free(variable);
 }
 
-static helio_status check_traits(const char *name, const helio_tensor *value, const hi_variable_traits *traits) {
+static helio_status check_traits(const char *name, const helio_tensor *value, const hi_variable_traits *traits,
+                                 bool distributed) {
   if ((int)traits->synchronization < 0 || traits->synchronization > HELIO_ON_READ) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "%d is not a synchronization for variable %s", traits->synchronization,
                    name);
@@ -42,7 +43,7 @@ static helio_status check_traits(const char *name, const helio_tensor *value, co
     return hi_fail(HELIO_INVALID_ARGUMENT, "Invalid variable aggregation mode: %d for variable: %s",
                    traits->aggregation, name);
   }
-  if (traits->aggregation == HELIO_AGGREGATE_MEAN && !hi_type_is_float(value->type)) {
+  if (distributed && traits->aggregation == HELIO_AGGREGATE_MEAN && !hi_type_is_float(value->type)) {
     return hi_fail(HELIO_INVALID_ARGUMENT,
                    "creating distributed variable %s with aggregation=MEAN and a non-floating dtype is not supported, "
                    "please use a different aggregation or dtype",
@@ -94,7 +95,7 @@ helio_variable *hi_variable_new(const char *name, helio_tensor *value, const hi_
   if (replicas && !replicas->devices[0]) replicas = NULL;
   int copies = replicas ? replicas->count : 1;
   helio_variable *variable = NULL;
-  if (value && !check_traits(name, value, traits)) {
+  if (value && !check_traits(name, value, traits, replicas)) {
     variable = hi_object_new(sizeof *variable + (size_t)copies * sizeof *variable->copies, end, "a variable");
   }
   if (!variable) return NULL;
@@ -151,8 +152,11 @@ static helio_tensor *joined(const helio_variable *variable) {
 }
 
 helio_tensor *hi_variable_read(const helio_variable *variable) {
-  bool sums = variable->aggregation == HELIO_AGGREGATE_SUM || variable->aggregation == HELIO_AGGREGATE_MEAN;
-  return apart(variable) && sums ? joined(variable) : hi_variable_tensor(variable);
+  if (!apart(variable) || variable->aggregation == HELIO_AGGREGATE_FIRST) return hi_variable_tensor(variable);
+  if (variable->aggregation != HELIO_AGGREGATE_NONE) return joined(variable);
+  hi_fail(HELIO_WRONG_STATE, "%s is synchronised on read, but by no aggregation: only replicas can read it",
+          variable->name);
+  return NULL;
 }
 
 helio_tensor *helio_value(helio_variable *variable) {

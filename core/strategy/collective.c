@@ -51,7 +51,7 @@ static void take(hi_collective_choice *choice, const hi_collective *collective, 
 
 static void note_refusal(hi_collective_choice *choice, const char *name, const char *reason) {
   size_t length = strlen(choice->refusals);
-  snprintf(choice->refusals + length, sizeof choice->refusals - length, "%s%s: %s", length ? "; " : "", name, reason);
+  snprintf(choice->refusals + length, sizeof choice->refusals - length, "%s: %s\n", name, reason);
 }
 
 /* A failure that is no refusal is one too: another collective may do better. The built-in one never refuses. */

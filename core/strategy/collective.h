@@ -31,7 +31,7 @@ typedef struct hi_collective_choice {
   uint32_t score;
   uint32_t types;      /* HELIO_TYPE_BIT of what it sums itself */
   uint32_t flags;      /* HELIO_COLLECTIVE_… */
-  char refusals[1024]; /* of those that score higher or were not asked: "ring: its reason; other: its reason"; "" */
+  char refusals[1024]; /* a line for each that cannot serve the devices: "ring: its reason\n"; "" */
 } hi_collective_choice;
 
 /* Chooses the collective for the devices, which are opened if they were not. `name` NULL or "auto": what

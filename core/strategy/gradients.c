@@ -116,8 +116,7 @@ static helio_status call_all_reduce(const work *w, helio_tensor *source, helio_t
                    .target = hi_tensor_place(target),
                    .type = source->type,
                    .count = (size_t)source->elements};
-  return hi_communicator_all_reduce(w->strategy->communicators[w->replica], &e) ? hi_strategy_break(w->strategy)
-                                                                                : HELIO_OK;
+  return hi_communicator_all_reduce(w->strategy->communicators[w->replica], &e);
 }
 
 /* The replica's own gradient as a whole, on its device; zeros where it has none. */
@@ -217,9 +216,7 @@ static helio_tensor *gather(const work *w, helio_tensor *own, const agreed *a, h
                    .target = hi_tensor_place(all),
                    .type = type,
                    .counts = counts};
-  if (!hi_communicator_all_gather(w->strategy->communicators[w->replica], &e)) return all;
-  hi_strategy_break(w->strategy);
-  return NULL;
+  return hi_communicator_all_gather(w->strategy->communicators[w->replica], &e) ? NULL : all;
 }
 
 /* In the order of replicas, which is that of samples: rows of one index are added as on one device. */
@@ -253,5 +250,5 @@ helio_status hi_sum_gradients(hi_replicas *replicas, hi_gradient *gradients, int
   for (int i = 0; i < count && !status; i++) {
     if (w.plan->gradients[i].kind == ROWS) status = gather_rows(&w, i);
   }
-  return status;
+  return status ? hi_strategy_break(strategy) : HELIO_OK; /* whatever failed, the others wait for this replica */
 }

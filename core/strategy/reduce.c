@@ -26,19 +26,11 @@ static helio_tensor *divided(helio_tensor *x, double divisor) {
 /* ---- outside of replicas ---- */
 
 /* The first ten times for each device that something is reduced to, as TensorFlow says it. */
-static void say(const hi_device *device) {
-  enum { DEVICES = 32, TIMES = 10 };
-  static struct {
-    _Atomic(const hi_device *) device;
-    atomic_int said;
-  } places[DEVICES];
-  for (int i = 0; i < DEVICES; i++) {
-    const hi_device *none = NULL;
-    if (!atomic_compare_exchange_strong(&places[i].device, &none, device) && none != device) continue;
-    if (atomic_load(&places[i].said) >= TIMES || atomic_fetch_add(&places[i].said, 1) >= TIMES) return;
-    hi_log(HELIO_LOG_INFO, "Reduce to %s then broadcast to ('%s',).", device->name, device->name);
-    return;
-  }
+static void say(hi_device *device) {
+  enum { TIMES = 10 };
+  if (atomic_load(&device->reductions_said) >= TIMES) return;
+  if (atomic_fetch_add(&device->reductions_said, 1) >= TIMES) return;
+  hi_log(HELIO_LOG_INFO, "Reduce to %s then broadcast to ('%s',).", device->name, device->name);
 }
 
 static helio_tensor *add_up(helio_tensor *const *tensors, int count, hi_device *device) {
@@ -50,10 +42,10 @@ static helio_tensor *add_up(helio_tensor *const *tensors, int count, hi_device *
   return count == 1 ? there[0] : helio_add_n(there, count);
 }
 
-static helio_tensor *refuse_plain(helio_tensor *value, helio_reduce_op op) {
+static helio_tensor *refuse_plain(helio_tensor *value) {
   char *text = helio_tensor_text(value);
-  hi_fail(HELIO_INVALID_ARGUMENT, "A non-DistributedValues value %s cannot be reduced with the given reduce op %s.",
-          text ? text : "", op == HELIO_SUM ? "HELIO_SUM" : "HELIO_MEAN");
+  hi_fail(HELIO_INVALID_ARGUMENT,
+          "A non-DistributedValues value %s cannot be reduced with the given reduce op HELIO_SUM.", text ? text : "");
   free(text);
   return NULL;
 }
@@ -61,7 +53,7 @@ static helio_tensor *refuse_plain(helio_tensor *value, helio_reduce_op op) {
 static helio_tensor *across(const helio_strategy_reduce_options *o, helio_tensor *const *tensors, hi_device *device) {
   int count = o->values->count;
   if (hi_values_plain(o->values, 0)) {
-    return o->op == HELIO_MEAN ? hi_tensor_on(tensors[0], device) : refuse_plain(tensors[0], o->op);
+    return o->op == HELIO_MEAN ? hi_tensor_on(tensors[0], device) : refuse_plain(tensors[0]);
   }
   if (count > 1) say(device);
   helio_tensor *sum = add_up(tensors, count, device);
@@ -87,11 +79,11 @@ static helio_status check_axes(const helio_tensor *tensor, const helio_axes *axe
   return HELIO_OK;
 }
 
-/* Each replica's own sum is formed on its device. */
+/* Each replica's own sum is formed on its device. One value that all have counts for each, as in TensorFlow. */
 static helio_tensor *along(const helio_strategy_reduce_options *o, helio_tensor *const *tensors, hi_device *device) {
   helio_tensor *sums[HELIO_MAX_REPLICAS];
   double elements = 0;
-  int count = hi_values_plain(o->values, 0) ? 1 : o->values->count;
+  int count = o->values->count;
   for (int i = 0; i < count; i++) {
     if (check_axes(tensors[i], &o->axes)) return NULL;
     helio_scope there = hi_placement_enter(tensors[i]->device);
@@ -100,7 +92,6 @@ static helio_tensor *along(const helio_strategy_reduce_options *o, helio_tensor 
     if (!sums[i]) return NULL;
     elements += summed_elements(tensors[i], &o->axes);
   }
-  if (o->values->count > 1 && count == 1 && o->op == HELIO_SUM) return refuse_plain(tensors[0], o->op);
   if (count > 1) say(device);
   helio_tensor *sum = add_up(sums, count, device);
   return o->op == HELIO_MEAN ? divided(sum, elements) : sum;
@@ -131,11 +122,12 @@ helio_tensor *helio_gather(helio_strategy *strategy, helio_values *values, int a
   hi_device *device = tensors ? hi_placement_for_data(NULL) : NULL;
   if (!device) return NULL;
   helio_scope pool = helio_pool_enter(), placement = hi_placement_enter(device);
+  int count = hi_values_plain(values, 0) ? 1 : values->count;
   hi_tape_pause();
-  for (int i = 0; i < values->count && !helio_error_pending(); i++) {
+  for (int i = 0; i < count && !helio_error_pending(); i++) {
     there[i] = hi_tensor_usable(tensors[i], "a replica's value") ? hi_tensor_on(tensors[i], device) : NULL;
   }
-  helio_tensor *result = helio_error_pending() ? NULL : helio_concat(there, values->count, axis);
+  helio_tensor *result = helio_error_pending() ? NULL : helio_concat(there, count, axis);
   hi_tape_resume();
   helio_device_leave(&placement);
   return hi_pool_leave_with(&pool, result);

@@ -4,6 +4,7 @@
 
 #include "ops/options.h"
 #include "ops/placement.h"
+#include "ops/tape.h"
 #include "runtime/error.h"
 #include "strategy/values.h"
 #include "tensor/pool.h"
@@ -67,6 +68,17 @@ static helio_values *take_outputs(const job *j, int count) {
   return values;
 }
 
+static helio_status run_together(job *j) {
+  helio_strategy *strategy = j->strategy;
+  if (atomic_exchange(&strategy->running, true)) {
+    return hi_fail(HELIO_WRONG_STATE, "helio_run() is under way on this strategy: threads need one strategy each");
+  }
+  helio_status status = hi_strategy_join(strategy);
+  if (!status) status = hi_team_run(strategy->team, run_replica, j);
+  atomic_store(&strategy->running, false);
+  return status;
+}
+
 static helio_values *run(const helio_run_options *o) {
   helio_strategy *strategy = o->strategy;
   int count = strategy->replicas.count;
@@ -78,8 +90,7 @@ static helio_values *run(const helio_run_options *o) {
   }
   *j = (job){.strategy = strategy, .options = o};
   if (strategy->team) {
-    status = hi_strategy_join(strategy);
-    if (!status) status = hi_team_run(strategy->team, run_replica, j);
+    status = run_together(j);
   } else {
     helio_scope pool = helio_pool_enter();
     status = run_replica(j, 0);
@@ -144,8 +155,10 @@ static void hand_out(const helio_values *values, void *const *brought, int count
   }
 }
 
+/* Whichever replica's thread it is on, its tapes have nothing to do with it. */
 static helio_status merge(void *const *brought, int count) {
   const visit *first = brought[0];
+  hi_tapes tapes = hi_tapes_set((hi_tapes){0});
   hi_device *first_device = first->strategy->replicas.devices[0];
   helio_scope pool = helio_pool_enter(), device = {0};
   if (first_device) device = hi_placement_enter(first_device);
@@ -154,6 +167,7 @@ static helio_status merge(void *const *brought, int count) {
   if (!helio_error_pending() && result && hi_values_usable(first->strategy, result)) hand_out(result, brought, count);
   if (first_device) helio_device_leave(&device);
   helio_pool_leave(&pool);
+  hi_tapes_set(tapes);
   return helio_error_pending();
 }
 

@@ -23,6 +23,7 @@ static helio_strategy plain = {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static helio_strategy *all;
+static char told[4096]; /* why collectives refused, as far as the log has it: a line for each */
 
 static void enlist(helio_strategy *strategy) {
   pthread_mutex_lock(&lock);
@@ -58,6 +59,7 @@ void hi_strategies_stop(void) {
   pthread_mutex_lock(&lock);
   for (helio_strategy *strategy = all; strategy; strategy = strategy->next) stop(strategy);
   all = NULL;
+  told[0] = 0;
   pthread_mutex_unlock(&lock);
 }
 
@@ -122,9 +124,6 @@ static helio_status take_all(helio_strategy *strategy) {
   int count;
   hi_device *const *devices = hi_devices(&count);
   helio_status status = HELIO_OK;
-  if (count == 0) {
-    return hi_fail(HELIO_NO_DEVICE, "Got an empty `devices` list and unable to recognize any local devices.");
-  }
   for (int i = 0; i < count && !status; i++) {
     if (strcmp(devices[i]->info.type, devices[0]->info.type) == 0) status = take_device(strategy, devices[i]);
   }
@@ -186,17 +185,42 @@ static helio_status take_devices(helio_strategy *strategy, const helio_mirrored_
   return status || given ? status : take_all(strategy);
 }
 
-/* What will sum between the replicas, and why nothing better does, said once. */
+/* Says a line with its end once, however many strategies it is the reason for. */
+static void tell(const char *line, size_t length) {
+  char text[sizeof(((hi_collective_choice *)0)->refusals)];
+  snprintf(text, sizeof text, "%.*s", (int)length, line);
+  pthread_mutex_lock(&lock);
+  bool known = strstr(told, text);
+  size_t so_far = strlen(told);
+  if (!known) snprintf(told + so_far, sizeof told - so_far, "%s", text);
+  pthread_mutex_unlock(&lock);
+  if (!known) hi_log(HELIO_LOG_WARNING, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* What will sum between the replicas and, if it was not made for their devices, why nothing better does. */
 static helio_status choose_collective(helio_strategy *strategy, const char *name) {
-  helio_status status =
-      hi_collective_choose(strategy->replicas.devices, strategy->replicas.count, name, &strategy->collective);
-  if (!status && strategy->collective.refusals[0]) hi_log(HELIO_LOG_WARNING, "%s", strategy->collective.refusals);
-  return status;
+  enum { MADE_FOR_THEM = 100 };
+  hi_collective_choice *choice = &strategy->collective;
+  helio_status status = hi_collective_choose(strategy->replicas.devices, strategy->replicas.count, name, choice);
+  if (status || choice->score >= MADE_FOR_THEM) return status;
+  size_t length;
+  for (const char *line = choice->refusals; *line; line += length) {
+    length = strcspn(line, "\n");
+    if (line[length]) length++;
+    tell(line, length);
+  }
+  return HELIO_OK;
 }
 
 helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
   helio_mirrored_options o;
-  if (!hi_options_enter("helio_mirrored", &o, sizeof o, given)) return NULL;
+  bool failed_before = helio_error_pending();
+  if (!hi_options_enter("helio_mirrored", &o, sizeof o, given)) {
+    if (!failed_before && helio_error_pending() == HELIO_NO_DEVICE) {
+      hi_error_prefix("Got an empty `devices` list and unable to recognize any local devices: ");
+    }
+    return NULL;
+  }
   helio_strategy *strategy = begin("MirroredStrategy");
   if (!strategy || take_devices(strategy, &o) || take_weights(strategy, o.weights)) return NULL;
   char *tuple = device_tuple(strategy);
@@ -286,6 +310,9 @@ static _Thread_local struct {
 } mine;
 
 static helio_status may_enter(const helio_strategy *strategy) {
+  if (strategy == &plain && hi_context_now().replicas) {
+    return hi_fail(HELIO_WRONG_STATE, "Must not nest helio_strategy scopes: the default strategy is outside of all");
+  }
   if (!hi_strategy_usable(strategy) || !hi_require_cross_replica(strategy)) return helio_error_pending();
   if (mine.depth < DEEPEST) return HELIO_OK;
   return hi_fail(HELIO_WRONG_STATE, "more than %d scopes of strategies inside each other", DEEPEST);
@@ -293,7 +320,7 @@ static helio_status may_enter(const helio_strategy *strategy) {
 
 helio_scope helio_strategy_enter(helio_strategy *strategy) {
   helio_scope outer = {.open = 1, .depth = mine.depth};
-  if (hi_enter(__func__) || may_enter(strategy)) return outer;
+  if (hi_enter(__func__) || may_enter(strategy) || strategy == &plain) return outer;
   bool placed = strategy->replicas.count == 1 && strategy->replicas.devices[0];
   mine.scopes[mine.depth].before = hi_context_set((hi_context){.replicas = &strategy->replicas});
   mine.scopes[mine.depth].placed = placed;
@@ -339,14 +366,15 @@ bool helio_in_cross_replica_context(void) {
 
 bool hi_require_cross_replica(const helio_strategy *strategy) {
   hi_context now = hi_context_now();
-  if (now.replica) {
-    hi_fail(HELIO_WRONG_STATE,
-            "Method requires being in cross-replica context, use helio_merge_call() inside of the step");
-  } else if (now.replicas && now.replicas != &strategy->replicas) {
-    hi_fail(HELIO_WRONG_STATE, "Mixing different helio_strategy objects: %s is not %s",
-            ((const helio_strategy *)now.replicas)->name, strategy->name);
+  const helio_strategy *current = (const helio_strategy *)now.replicas;
+  if (current && current != strategy) {
+    hi_fail(HELIO_WRONG_STATE, "Mixing different helio_strategy objects: <%s at %p> is not <%s at %p>", current->name,
+            (const void *)current, strategy->name, (const void *)strategy);
+    return false;
   }
-  return !now.replica && (!now.replicas || now.replicas == &strategy->replicas);
+  if (!now.replica) return true;
+  hi_fail(HELIO_WRONG_STATE, "Method requires being in cross-replica context, use helio_merge_call()");
+  return false;
 }
 
 bool hi_require_replica(helio_replica *replica) {

@@ -16,7 +16,8 @@ struct helio_strategy {
   hi_team *team;                      /* NULL: a single replica, which runs on the caller's thread */
   hi_collective_choice collective;    /* of several replicas */
   hi_communicator *communicators[HELIO_MAX_REPLICAS];
-  atomic_bool broken; /* a collective failed: the communicators are to be made anew */
+  atomic_bool running; /* a step is under way */
+  atomic_bool broken;  /* a collective failed: the communicators are to be made anew */
   bool ordered;
   size_t bucket_bytes;
   struct hi_gradient_plan *plan; /* kept by gradients.c */
@@ -27,8 +28,7 @@ struct helio_strategy {
 bool hi_strategy_usable(const helio_strategy *strategy);
 
 /* Sets the error, in TensorFlow's words, and returns false if the thread is in a replica or in another strategy's
- * scope.
- */
+ * scope. */
 bool hi_require_cross_replica(const helio_strategy *strategy);
 
 /* Likewise, unless it is in one; `replica` is written. */
@@ -43,7 +43,7 @@ extern const hi_replica_services hi_mirrored_services;
 helio_status hi_sum_gradients(hi_replicas *replicas, hi_gradient *gradients, int count);
 void hi_gradient_plan_free(struct hi_gradient_plan *plan);
 
-/* Every replica's thread joins the group, anew if a collective failed before. */
+/* Every replica's thread joins the group, anew if a collective failed before. No step is under way. */
 helio_status hi_strategy_join(helio_strategy *strategy);
 
 /* A collective's call failed on this replica: the others' are ended, and the group is made anew for the next step. */

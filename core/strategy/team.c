@@ -27,7 +27,7 @@ struct hi_team {
   pthread_cond_t done;    /* the last member has done its job */
   atomic_uint jobs, meetings;
   long spin_us;
-  bool ending, busy;
+  bool ending;
   helio_status (*job)(void *argument, int member);
   void *argument;
   int arrived, left; /* members at the meeting, members whose job is done */
@@ -71,7 +71,7 @@ static void end_meeting(hi_team *team) {
 static void give_up_meeting(hi_team *team) {
   team->error = (helio_error){.status = HELIO_WRONG_STATE};
   snprintf(team->error.message, sizeof team->error.message,
-           "Some replicas made a different number of replica_context().merge_call() calls.");
+           "Some replicas made a different number of helio_merge_call() calls.");
   for (int i = 0; i < team->count; i++) {
     const member *m = &team->members[i];
     if (!m->left || !m->error.status) continue;
@@ -169,13 +169,6 @@ static helio_status report(const hi_team *team) {
 
 helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int member), void *argument) {
   pthread_mutex_lock(&team->lock);
-  if (team->busy) {
-    pthread_mutex_unlock(&team->lock);
-    return hi_fail(HELIO_WRONG_STATE,
-                   "helio_run() is under way on this strategy: inside a step use helio_merge_call(), "
-                   "from several threads one strategy each");
-  }
-  team->busy = true;
   team->job = job;
   team->argument = argument;
   team->left = team->arrived = 0;
@@ -185,7 +178,6 @@ helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int 
   }
   announce(team, &team->jobs);
   while (team->left < team->count) pthread_cond_wait(&team->done, &team->lock);
-  team->busy = false;
   helio_status status = report(team);
   pthread_mutex_unlock(&team->lock);
   return status;

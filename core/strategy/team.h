@@ -15,7 +15,7 @@ hi_team *hi_team_new(int count);
 void hi_team_free(hi_team *team);
 
 /* Every member calls `job` with its number; waits for all. Each member's error comes to the caller: that of the lowest
- * one is left pending, those of members that only waited for others in vain last. An error if a job is under way. */
+ * one is left pending, those of members that only waited for others in vain last. No other job is under way. */
 helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int member), void *argument);
 
 /* Inside a job: waits until all members have come, calls the function (NULL: none) once with what they brought, on the

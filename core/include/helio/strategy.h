@@ -187,12 +187,12 @@ HELIO_EXPORT helio_tensor *helio_gather(helio_strategy *strategy, helio_values *
 
 /* ---- losses and gradients ---- */
 
-/* Inside a step: Σ loss × weight ÷ global batch size. The size is the one given or, if that is −1 (HELIO_AUTO), the one
- * that the replica knows, else this replica's rows × replicas. */
+/* Inside a step: Σ loss × weight ÷ global batch size. The size is the one given or, if there is none, the one that the
+ * replica knows, else this replica's rows × replicas. Of a global batch without rows it is 0. */
 typedef struct helio_average_loss_options {
   size_t size;
   helio_tensor *losses;      /* one for each sample */
-  int64_t global_batch_size; /* 0: HELIO_AUTO; a size of none is HELIO_INTEGER_ZERO */
+  int64_t global_batch_size; /* 0: not given; HELIO_INTEGER_ZERO: 0 */
   helio_tensor *sample_weights;
 } helio_average_loss_options;
 
