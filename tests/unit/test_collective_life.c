@@ -100,7 +100,7 @@ static void test_a_device_stands_for_one_rank(void **state) {
 /* ---- ranks that do not come ---- */
 
 static helio_status reduce_some(rank_state *self, size_t count) {
-  tray t = {NULL};
+  tray t = {.block = NULL};
   helio_status status = HELIO_OUT_OF_MEMORY;
   if (tray_open(self, &t, HELIO_FLOAT32, count) && tray_write(self, &t, self->rank, 0, count, 0, HELIO_FLOAT32)) {
     status = hi_communicator_all_reduce(self->communicator, &(hi_exchange){.stream = HI_STREAM_COLLECTIVE,
@@ -235,7 +235,7 @@ static void make_different_calls(rank_state *self, const void *argument) {
   const difference *d = argument;
   bool differs = self->rank == 2;
   hi_exchange exchange = differs ? d->other : d->usual;
-  tray t = {NULL};
+  tray t = {.block = NULL};
   if (!tray_open(self, &t, HELIO_FLOAT64, 200)) {
     note(self, "no memory");
     hi_communicator_abort(self->communicator);
