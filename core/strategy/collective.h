@@ -21,9 +21,8 @@
 /* A collective, of a plugin or the core's own. Valid until the library ends. */
 typedef struct hi_collective {
   const char *name;
-  const helio_collective_table *table; /* reduce, all_gather and reduce_scatter may be NULL, other entries are not */
+  const helio_collective_table *table; /* optional entries may be NULL: a communicator knows what stands for them */
   helio_plugin_state *state;
-  const helio_host *host; /* NULL for the core's own, which needs none */
 } hi_collective;
 
 typedef struct hi_collective_choice {
@@ -31,7 +30,7 @@ typedef struct hi_collective_choice {
   uint32_t score;
   uint32_t types;      /* HELIO_TYPE_BIT of what it sums itself */
   uint32_t flags;      /* HELIO_COLLECTIVE_… */
-  char refusals[1024]; /* of those that score higher or were not asked: "ring: its reason; other: its reason"; "" */
+  char refusals[1024]; /* "ring: its reason; other: its reason", of those that could not serve the devices; "" */
 } hi_collective_choice;
 
 /* Chooses the collective for the devices, which are opened if they were not. `name` NULL or "auto": what
