@@ -100,7 +100,7 @@ static void test_a_device_stands_for_one_rank(void **state) {
 /* ---- ranks that do not come ---- */
 
 static helio_status reduce_some(rank_state *self, size_t count) {
-  tray t = {NULL};
+  tray t = {.block = NULL};
   helio_status status = HELIO_OUT_OF_MEMORY;
   if (tray_open(self, &t, HELIO_FLOAT32, count) && tray_write(self, &t, self->rank, 0, count, 0, HELIO_FLOAT32)) {
     status = hi_communicator_all_reduce(self->communicator, &(hi_exchange){.stream = HI_STREAM_COLLECTIVE,
@@ -235,7 +235,7 @@ static void make_different_calls(rank_state *self, const void *argument) {
   const difference *d = argument;
   bool differs = self->rank == 2;
   hi_exchange exchange = differs ? d->other : d->usual;
-  tray t = {NULL};
+  tray t = {.block = NULL};
   if (!tray_open(self, &t, HELIO_FLOAT64, 200)) {
     note(self, "no memory");
     hi_communicator_abort(self->communicator);
@@ -313,6 +313,41 @@ static void test_a_wrong_call(void **state) {
   for_groups(3, a_wrong_call);
 }
 
+/* A device that fails: rank 1's target is no memory of its own. */
+static void write_to_nowhere(rank_state *self, const void *argument) {
+  (void)argument;
+  tray t = {.block = NULL};
+  if (tray_open(self, &t, HELIO_FLOAT32, 100)) {
+    hi_exchange exchange = {.stream = HI_STREAM_COLLECTIVE,
+                            .source = t.place,
+                            .target = {t.place.buffer, t.place.offset + ((size_t)(self->rank == 1) << 40)},
+                            .type = HELIO_FLOAT32,
+                            .count = 100};
+    hi_communicator_all_reduce(self->communicator, &exchange);
+  }
+  tray_close(self, &t);
+}
+
+static void a_failing_device(group *g) {
+  bool is_ring = strcmp(g->choice.collective.name, "ring") == 0;
+  group_run(g, write_to_nowhere, NULL, NULL);
+  for (int i = 0; i < g->count; i++) {
+    const rank_state *r = &g->ranks[i];
+    const char *part =
+        is_ring && i != 1 ? "rank 1 (/job:localhost/replica:0/task:0/device:GPU:1) has failed" : "target";
+    if (r->status != HELIO_INVALID_ARGUMENT || !strstr(r->message, part)) {
+      fail_msg("%s, rank %d: %s: %s", g->choice.collective.name, i, helio_status_name(r->status), r->message);
+    }
+    assert_true(r->seconds < 5);
+  }
+}
+
+static void test_a_failing_device(void **state) {
+  (void)state;
+  if (!on_strict()) SKIP("only the strict device looks at places");
+  for_groups(3, a_failing_device);
+}
+
 /* ---- waiting ---- */
 
 static void wait_long(rank_state *self, const void *argument) {
@@ -365,6 +400,7 @@ int main(void) {
       TEST(test_abort_in_the_middle),
       TEST(test_calls_that_differ),
       TEST(test_a_wrong_call),
+      TEST(test_a_failing_device),
       TEST(test_waiting_costs_nothing),
       TEST(test_timing),
   };
