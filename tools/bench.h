@@ -24,6 +24,10 @@ double bench_median(double *values, int count);
 /* Waits as long as an idle thread of a BLAS may spin for its next work, so that what is measured next has the cores. */
 void bench_settle(void);
 
+/* Fashion-MNIST's images and labels for training, or as many that are made up; fewer of them if `quick`. Says which:
+ * "fashion-mnist" or "made up"; NULL with the library's error pending. */
+const char *bench_samples(helio_samples *samples, bool quick);
+
 /* Each of these gives a JSON value, or NULL with the library's error pending. */
 
 /* One row for each operation and size: operation, case, microseconds, gflops, gigabytes_per_second (bench_rows.h says

@@ -46,8 +46,7 @@ static bool make_up(helio_samples *samples) {
   return samples->x && samples->y;
 }
 
-/* "fashion-mnist" or "made up"; NULL with the library's error pending. */
-static const char *find_samples(helio_samples *samples, bool quick) {
+const char *bench_samples(helio_samples *samples, bool quick) {
   const char *source = "fashion-mnist";
   if (helio_load_data("fashion-mnist", .train = samples) != HELIO_OK) {
     helio_error_take(NULL);
@@ -101,7 +100,7 @@ static double run_epoch(helio_dataset *dataset, const char *device) {
 
 static json_t *measure(const bench_options *bench, int64_t batch) {
   helio_samples samples = {0};
-  const char *source = find_samples(&samples, bench->quick);
+  const char *source = bench_samples(&samples, bench->quick);
   helio_dataset *dataset = source ? build(&samples, batch) : NULL;
   int epochs = bench->quick ? QUICK_EPOCHS : EPOCHS;
   double rates[EPOCHS];
