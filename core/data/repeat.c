@@ -18,9 +18,11 @@ typedef struct repeat_cursor {
   int64_t got;    /* elements of this time */
 } repeat_cursor;
 
-/* The first epoch of all is 0 here too, so that a repeat changes nothing of what its first time brings. */
+/* The first epoch of all is 0 here too, so that a repeat changes nothing of what its first time brings. The fingerprint
+ * tells this repeat from one inside or around it: their second times are not the same epoch. */
 static bool begin_input(repeat_cursor *self) {
-  uint64_t epoch = self->at == 0 ? self->epoch : hi_mix(self->epoch, (uint64_t)self->at);
+  uint64_t key = hi_mix(self->epoch, self->repeat->dataset.fingerprint);
+  uint64_t epoch = self->at == 0 ? self->epoch : hi_mix(key, (uint64_t)self->at);
   self->got = 0;
   return hi_cursor_begin(self->input, epoch);
 }
