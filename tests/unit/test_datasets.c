@@ -271,6 +271,8 @@ static void files_are_sliced(void **state) {
   snprintf(member, sizeof member, "%s", golden_data("mnist.npz"));
   strcat(member, ":x_train");
   assert_made(helio_dataset_from_files(member));
+  assert_null(helio_dataset_from_files(golden_data("mnist.npz")));
+  expect_error(HELIO_INVALID_ARGUMENT, "behind a colon");
   assert_null(helio_dataset_from_files("/nowhere/x.npy"));
   expect_error(HELIO_IO_FAILURE, "/nowhere/x.npy");
 }
