@@ -48,6 +48,20 @@ hi_cursor *hi_dataset_open(helio_dataset *dataset, hi_opening *opening) {
   return dataset->class->open(dataset, opening);
 }
 
+void *hi_dataset_open_input(size_t bytes, const hi_cursor_class *class, helio_dataset *dataset, hi_opening *opening,
+                            bool land) {
+  hi_cursor *cursor = hi_cursor_new(bytes, class, opening);
+  if (!cursor) return NULL;
+  bool outside = opening->land;
+  cursor->table = dataset->table;
+  opening->land = land;
+  cursor->input = hi_dataset_open(dataset->inputs[0], opening);
+  opening->land = outside;
+  if (cursor->input) return cursor;
+  hi_cursor_close(cursor);
+  return NULL;
+}
+
 int64_t helio_dataset_cardinality(const helio_dataset *dataset) {
   if (hi_enter_unstarted(__func__) || !hi_dataset_usable(dataset)) return HELIO_UNKNOWN;
   return dataset->cardinality;
