@@ -35,6 +35,7 @@ void *hi_dataset_new(size_t bytes, const hi_dataset_class *class, helio_dataset 
     hi_hold(inputs[i]);
     dataset->inputs[dataset->input_count++] = inputs[i];
     dataset->exact = dataset->exact && inputs[i]->exact;
+    if (inputs[i]->repeats > dataset->repeats) dataset->repeats = inputs[i]->repeats;
     hi_dataset_mark(dataset, inputs[i]->fingerprint);
   }
   if (count > 0) {

@@ -24,6 +24,7 @@ struct helio_dataset {
   bool exact;            /* the cardinality can be relied on, unlike what a user said of a generator */
   const hi_table *table; /* what the numbers of its cursors mean; NULL: its elements have none */
   bool in_order;         /* its element i is row i of the table, always */
+  int repeats;           /* how many it has inside each other, itself among them */
   uint64_t fingerprint;  /* of how it was made */
 };
 

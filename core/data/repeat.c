@@ -17,10 +17,10 @@ typedef struct repeat_cursor {
   int64_t got;    /* elements of this time */
 } repeat_cursor;
 
-/* The first epoch of all is 0 here too, so that a repeat changes nothing of what its first time brings. The fingerprint
- * tells this repeat from one inside or around it: their second times are not the same epoch. */
+/* The first epoch of all is 0 here too, so that a repeat changes nothing of what its first time brings. How many
+ * repeats stand inside tells the second time of this one from the second time of those. */
 static bool begin_input(repeat_cursor *self) {
-  uint64_t key = hi_mix(self->epoch, self->repeat->dataset.fingerprint);
+  uint64_t key = hi_mix(self->epoch, (uint64_t)self->repeat->dataset.repeats);
   uint64_t epoch = self->at == 0 ? self->epoch : hi_mix(key, (uint64_t)self->at);
   self->got = 0;
   return hi_cursor_begin(self->cursor.input, epoch);
@@ -123,6 +123,7 @@ helio_dataset *helio_dataset_repeat(helio_dataset *dataset, int64_t times) {
   repeat *self = hi_dataset_new(sizeof *self, &class, &dataset, 1);
   if (!self) return NULL;
   self->times = times;
+  self->dataset.repeats++;
   hi_dataset_mark(&self->dataset, (uint64_t)times);
   self->dataset.cardinality = cardinality_of(dataset->cardinality, times);
   return &self->dataset;

@@ -196,6 +196,18 @@ static void epochs_of_nested_repeats_all_differ(void **state) {
   }
 }
 
+/* Threads that work ahead change no order. */
+static void orders_do_not_hang_on_what_is_around(void **state) {
+  (void)state;
+  const char *pipelines[] = {"range 30, shuffle 30 5, repeat 2, shuffle 9 6, repeat 2, batch 30",
+                             "range 30, prefetch 2, shuffle 30 5, prefetch 2, repeat 2, prefetch 2, shuffle 9 6, "
+                             "prefetch 1, repeat 2, batch 30, prefetch 2"};
+  int64_t *plain = order_of(build_pipeline(pipelines[0]), 120), *ahead = order_of(build_pipeline(pipelines[1]), 120);
+  assert_true(same_order(plain, ahead, 120));
+  free(plain);
+  free(ahead);
+}
+
 /* ---- sources ---- */
 
 static void slices_keep_their_types(void **state) {
@@ -429,6 +441,7 @@ int main(void) {
       POOL_TEST(a_shuffle_favours_no_place),
       POOL_TEST(the_order_follows_from_the_seed),
       POOL_TEST(epochs_of_nested_repeats_all_differ),
+      POOL_TEST(orders_do_not_hang_on_what_is_around),
       POOL_TEST(slices_keep_their_types),
       POOL_TEST(tensors_are_one_element),
       POOL_TEST(sequences_are_padded),
