@@ -85,10 +85,6 @@ helio_iterator *hi_iterate_unlanded(helio_dataset *dataset) {
   return hi_dataset_usable(dataset) ? iterate(dataset, false) : NULL;
 }
 
-hi_device *hi_iterator_device(const helio_iterator *iterator) {
-  return iterator->tree.scene->device;
-}
-
 static bool usable(const helio_iterator *iterator) {
   if (!iterator) {
     hi_fail(HELIO_INVALID_ARGUMENT, "the iterator is NULL");
