@@ -85,10 +85,6 @@ helio_iterator *hi_iterate_unlanded(helio_dataset *dataset) {
   return hi_dataset_usable(dataset) ? iterate(dataset, false) : NULL;
 }
 
-hi_device *hi_iterator_device(const helio_iterator *iterator) {
-  return iterator->tree.scene->device;
-}
-
 static bool usable(const helio_iterator *iterator) {
   if (!iterator) {
     hi_fail(HELIO_INVALID_ARGUMENT, "the iterator is NULL");
@@ -192,12 +188,11 @@ helio_status helio_iterator_restore(helio_iterator *iterator, const char *text) 
   helio_status status = hi_enter(__func__);
   if (status) return status;
   if (!usable(iterator) || hi_position_parse(text, &position)) return helio_error_pending();
-  tree restored = {.opening = {.land = iterator->tree.opening.land,
-                               .given = true,
-                               .births = position.births,
-                               .count = position.birth_count,
-                               .room = position.birth_count}};
+  tree restored = {
+      .opening = {
+          .given = true, .births = position.births, .count = position.birth_count, .room = position.birth_count}};
   pthread_mutex_lock(&iterator->lock);
+  restored.opening.land = iterator->tree.opening.land;
   if (position.fingerprint != iterator->dataset->fingerprint) {
     status = hi_fail(HELIO_INVALID_ARGUMENT, "the position is of a dataset that was made in another way");
   } else {

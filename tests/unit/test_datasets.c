@@ -181,6 +181,33 @@ static void the_order_follows_from_the_seed(void **state) {
   for (size_t i = 0; i < COUNT_OF(orders); i++) free(orders[i]);
 }
 
+/* Repeats of a repeat, also with something in between: 2 × 2 × 2 epochs, no two of which are the same. */
+static void epochs_of_nested_repeats_all_differ(void **state) {
+  (void)state;
+  enum { N = 30, EPOCHS = 8 };
+  const char *pipelines[] = {"range 30, shuffle 30 5, repeat 2, repeat 2, repeat 2, batch 30",
+                             "gen 30, shuffle 30 5, repeat 2, map, repeat 2, prefetch 2, repeat 2, batch 30"};
+  for (size_t p = 0; p < COUNT_OF(pipelines); p++) {
+    int64_t *order = order_of(build_pipeline(pipelines[p]), N * EPOCHS);
+    for (int a = 0; a < EPOCHS; a++) {
+      for (int b = 0; b < a; b++) assert_false(same_order(order + a * N, order + b * N, N));
+    }
+    free(order);
+  }
+}
+
+/* Threads that work ahead change no order. */
+static void orders_do_not_hang_on_what_is_around(void **state) {
+  (void)state;
+  const char *pipelines[] = {"range 30, shuffle 30 5, repeat 2, shuffle 9 6, repeat 2, batch 30",
+                             "range 30, prefetch 2, shuffle 30 5, prefetch 2, repeat 2, prefetch 2, shuffle 9 6, "
+                             "prefetch 1, repeat 2, batch 30, prefetch 2"};
+  int64_t *plain = order_of(build_pipeline(pipelines[0]), 120), *ahead = order_of(build_pipeline(pipelines[1]), 120);
+  assert_true(same_order(plain, ahead, 120));
+  free(plain);
+  free(ahead);
+}
+
 /* ---- sources ---- */
 
 static void slices_keep_their_types(void **state) {
@@ -256,6 +283,8 @@ static void files_are_sliced(void **state) {
   snprintf(member, sizeof member, "%s", golden_data("mnist.npz"));
   strcat(member, ":x_train");
   assert_made(helio_dataset_from_files(member));
+  assert_null(helio_dataset_from_files(golden_data("mnist.npz")));
+  expect_error(HELIO_INVALID_ARGUMENT, "behind a colon");
   assert_null(helio_dataset_from_files("/nowhere/x.npy"));
   expect_error(HELIO_IO_FAILURE, "/nowhere/x.npy");
 }
@@ -411,6 +440,8 @@ int main(void) {
       POOL_TEST(a_shuffle_is_a_permutation_within_its_buffer),
       POOL_TEST(a_shuffle_favours_no_place),
       POOL_TEST(the_order_follows_from_the_seed),
+      POOL_TEST(epochs_of_nested_repeats_all_differ),
+      POOL_TEST(orders_do_not_hang_on_what_is_around),
       POOL_TEST(slices_keep_their_types),
       POOL_TEST(tensors_are_one_element),
       POOL_TEST(sequences_are_padded),

@@ -408,6 +408,35 @@ static void two_threads_share_an_iterator(void **state) {
   }
 }
 
+/* Restored by both again and again, it brings the first elements only. */
+static void *read_and_restore(void *argument) {
+  helio_iterator *iterator = argument;
+  char *position = NULL;
+  bool well = true;
+  for (int i = 0; i < 50 && well; i++) {
+    HELIO_POOL {
+      helio_element element;
+      well = helio_next(iterator, &element) && helio_item(element.part[0]) < 2 * 2 * 50;
+      if (!position) position = helio_iterator_position(iterator);
+      well = well && !helio_iterator_restore(iterator, position);
+    }
+  }
+  free(position);
+  return (void *)(intptr_t)(well && !helio_error_take(NULL));
+}
+
+static void two_threads_may_restore_an_iterator(void **state) {
+  (void)state;
+  helio_iterator *iterator = helio_iterate(build_pipeline("range 400, map_parallel 2, prefetch 3"));
+  pthread_t threads[2];
+  void *well;
+  for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, read_and_restore, iterator), 0);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(pthread_join(threads[i], &well), 0);
+    assert_true((intptr_t)well);
+  }
+}
+
 static bool use_in_child(void *argument) {
   helio_element element;
   CHILD_CHECK(!helio_next(argument, &element));
@@ -478,6 +507,7 @@ int main(void) {
       POOL_TEST(an_iterator_may_end_with_the_thread_that_made_it),
       TEST(a_thread_may_end_while_the_library_does),
       POOL_TEST(two_threads_share_an_iterator),
+      POOL_TEST(two_threads_may_restore_an_iterator),
       POOL_TEST(a_forked_child_is_told),
       POOL_TEST(elements_come_to_be_where_the_iterator_was_made),
       POOL_TEST(a_steady_iteration_takes_no_memory),
