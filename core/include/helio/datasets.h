@@ -158,7 +158,8 @@ HELIO_EXPORT helio_iterator *helio_iterate(helio_dataset *dataset);
 
 /* The next element, its parts belonging to the caller's pool. False at the end and on error: look at
  * helio_error_pending(). An error ends the iteration, and is said again when it is asked again. Several threads may ask
- * one iterator: each element goes to one of them. */
+ * one iterator: each element goes to one of them. A function of the dataset must not ask the iterator that it works
+ * for: it would wait for itself. */
 HELIO_EXPORT bool helio_next(helio_iterator *iterator, helio_element *element);
 
 /* Where it stands, as a line of text to be freed with free(): small, and without data. Restoring, on a new iterator of
