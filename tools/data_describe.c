@@ -84,7 +84,7 @@ static bool describe_column(json_t *part, helio_csv *csv, int column, const data
     output_set(part, "type", output_text("text"));
     return true;
   }
-  helio_array *array = helio_csv_column(csv, helio_csv_name(csv, column));
+  helio_array *array = helio_csv_column_at(csv, column);
   bool good = array && data_describe_array(part, array, &(data_view){.rows = 0});
   json_object_del(part, "values");
   if (!good) add_error(part);

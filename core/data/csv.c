@@ -236,13 +236,12 @@ static int find_column(const helio_csv *csv, const char *name) {
   return found;
 }
 
-helio_array *helio_csv_column(helio_csv *csv, const char *name) {
+static helio_array *read_column(helio_csv *csv, int column) {
   void *data;
-  int column = hi_enter_unstarted(__func__) ? -1 : find_column(csv, name);
-  if (column < 0) return NULL;
   helio_type type = csv->types[column];
   if (!type) {
-    hi_fail_plainly(HELIO_INVALID_ARGUMENT, "%s: column %d (%.100s) is text, not numbers", csv->path, column + 1, name);
+    hi_fail_plainly(HELIO_INVALID_ARGUMENT, "%s: column %d (%.100s) is text, not numbers", csv->path, column + 1,
+                    helio_csv_name(csv, column));
     return NULL;
   }
   helio_array *array = hi_array_new(type, &HELIO_SHAPE(helio_csv_rows(csv)), &data);
@@ -250,4 +249,16 @@ helio_array *helio_csv_column(helio_csv *csv, const char *name) {
     store(csv, type, hi_csv_cell(&csv->cut, csv->first + i, column), (char *)data + (size_t)i * helio_type_bytes(type));
   }
   return array;
+}
+
+helio_array *helio_csv_column(helio_csv *csv, const char *name) {
+  int column = hi_enter_unstarted(__func__) ? -1 : find_column(csv, name);
+  return column < 0 ? NULL : read_column(csv, column);
+}
+
+helio_array *helio_csv_column_at(helio_csv *csv, int column) {
+  if (hi_enter_unstarted(__func__)) return NULL;
+  if (csv && column >= 0 && column < csv->cut.columns) return read_column(csv, column);
+  hi_fail(HELIO_INVALID_ARGUMENT, csv ? "there is no column %d" : "csv is NULL", column);
+  return NULL;
 }

@@ -146,3 +146,30 @@ helio_status helio_load_data_with(const helio_load_data_options *given) {
   if (o.test) *o.test = test;
   return HELIO_OK;
 }
+
+/* ---- training and validation ---- */
+
+static helio_samples part_of(const helio_samples *all, int64_t begin, int64_t count) {
+  helio_samples part = {.y = helio_array_part(all->y, begin, count)};
+  if (all->x) part.x = helio_array_part(all->x, begin, count);
+  if (all->sequences) part.sequences = helio_sequences_part(all->sequences, begin, count);
+  return part;
+}
+
+helio_status helio_split_samples(const helio_samples *all, double fraction, helio_samples *training,
+                                 helio_samples *validation) {
+  helio_status status = hi_enter(__func__);
+  if (status) return status;
+  if (!all || !all->y || !training || !validation) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s is NULL", !all || !all->y ? "all, or its y" : "what is to be written");
+  }
+  if (!(fraction >= 0 && fraction <= 1)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "the fraction is %g, which is not in [0, 1]", fraction);
+  }
+  int64_t count = helio_array_shape(all->y).extent[0], kept = (int64_t)((double)count * (1 - fraction));
+  helio_samples first = part_of(all, 0, kept), last = part_of(all, kept, count - kept);
+  if (helio_error_pending()) return helio_error_pending();
+  *training = first;
+  *validation = last;
+  return HELIO_OK;
+}

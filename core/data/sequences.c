@@ -84,6 +84,28 @@ helio_sequences *helio_sequences_of(const int32_t *values, const int64_t *length
   return NULL;
 }
 
+helio_sequences *helio_sequences_part(const helio_sequences *sequences, int64_t begin, int64_t count) {
+  hi_sequences_writer writer = {.starts = NULL};
+  if (hi_enter_unstarted(__func__)) return NULL;
+  int64_t all = helio_sequences_count(sequences);
+  if (!sequences || begin < 0 || begin > all || count < -1 || count > all - begin) {
+    hi_fail(HELIO_INVALID_ARGUMENT, sequences ? "%lld from %lld on are not among %lld sequences" : "sequences is NULL",
+            (long long)count, (long long)begin, (long long)all);
+    return NULL;
+  }
+  if (count < 0) count = all - begin;
+  for (int64_t i = begin; i < begin + count; i++) {
+    bool good = hi_sequences_begin(&writer);
+    for (int64_t j = sequences->starts[i]; good && j < sequences->starts[i + 1]; j++) {
+      good = hi_sequences_add(&writer, sequences->values[j]);
+    }
+    if (good) continue;
+    hi_sequences_abandon(&writer);
+    return NULL;
+  }
+  return hi_sequences_finish(&writer);
+}
+
 /* ---- facts ---- */
 
 int64_t helio_sequences_count(const helio_sequences *sequences) {

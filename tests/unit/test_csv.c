@@ -53,6 +53,22 @@ static void test_table_of_python(void **state) {
   assert_int_equal(helio_csv_rows(csv), 4);
 }
 
+/* Columns of one name are told apart by their number. */
+static void test_columns_by_number(void **state) {
+  (void)state;
+  helio_csv *csv = READ("a,a\n1,x\n3,y\n");
+  assert_made(csv);
+  helio_array *first = helio_csv_column_at(csv, 0);
+  assert_made(first);
+  assert_int_equal(((const int64_t *)helio_array_data(first))[1], 3);
+  assert_null(helio_csv_column(csv, "a"));
+  expect_error(HELIO_INVALID_ARGUMENT, "both called");
+  assert_null(helio_csv_column_at(csv, 1));
+  expect_error(HELIO_INVALID_ARGUMENT, "column 2 (a) is text");
+  assert_null(helio_csv_column_at(csv, 2));
+  expect_error(HELIO_INVALID_ARGUMENT, "there is no column 2");
+}
+
 static void test_columns_that_are_not_there(void **state) {
   (void)state;
   helio_csv *csv = READ("a,b,a\n1,x,2\n");
@@ -201,6 +217,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       POOL_TEST(test_header_and_types),
       POOL_TEST(test_table_of_python),
+      POOL_TEST(test_columns_by_number),
       POOL_TEST(test_columns_that_are_not_there),
       POOL_TEST(test_line_ends),
       POOL_TEST(test_files_with_nothing_in_them),

@@ -30,6 +30,66 @@ static void test_made_of_values(void **state) {
   assert_int_equal(helio_sequences_largest(NULL), -1);
 }
 
+static void test_parts(void **state) {
+  (void)state;
+  helio_sequences *sequences = helio_sequences_of(values, lengths, 3);
+  helio_sequences *end = helio_sequences_part(sequences, 1, -1), *none = helio_sequences_part(sequences, 3, 0);
+  assert_made(none ? end : NULL);
+  assert_int_equal(helio_sequences_count(end), 2);
+  assert_sequence(end, 0, NULL, 0);
+  assert_sequence(end, 1, values + 2, 1);
+  assert_int_equal(helio_sequences_count(none), 0);
+  assert_null(helio_sequences_part(sequences, 2, 2));
+  expect_error(HELIO_INVALID_ARGUMENT, "2 from 2 on are not among 3 sequences");
+  assert_null(helio_sequences_part(sequences, -1, 1));
+  expect_error(HELIO_INVALID_ARGUMENT, "from -1 on");
+  assert_null(helio_sequences_part(NULL, 0, 0));
+  expect_error(HELIO_INVALID_ARGUMENT, "sequences is NULL");
+}
+
+/* Keras: int(math.floor(n * (1.0 - validation_split))) are for training. */
+static void test_validation_split(void **state) {
+  (void)state;
+  static const struct {
+    int64_t count;
+    double fraction;
+    int64_t training;
+  } cases[] = {{10, 0.2, 8}, {25, 0.33, 16}, {7, 0.5, 3}, {3, 0, 3}, {3, 1, 0}, {8982, 0.1, 8083}, {0, 0.5, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    int64_t n = cases[i].count;
+    int64_t *numbers = calloc((size_t)n + 1, sizeof *numbers);
+    int32_t *words = calloc((size_t)n + 1, sizeof *words);
+    int64_t *ones = calloc((size_t)n + 1, sizeof *ones);
+    for (int64_t j = 0; j < n; j++) {
+      numbers[j] = j;
+      words[j] = (int32_t)j;
+      ones[j] = 1;
+    }
+    helio_samples all = {.sequences = helio_sequences_of(words, ones, n),
+                         .y = helio_array_of(numbers, HELIO_SHAPE(n), HELIO_INT64)};
+    helio_samples training, validation;
+    assert_int_equal(helio_split_samples(&all, cases[i].fraction, &training, &validation), HELIO_OK);
+    int64_t kept = cases[i].training;
+    assert_int_equal(helio_array_elements(training.y), kept);
+    assert_int_equal(helio_array_elements(validation.y), n - kept);
+    assert_int_equal(helio_sequences_count(training.sequences), kept);
+    assert_null(training.x);
+    for (int64_t j = kept; j < n; j++) {
+      assert_int_equal(((const int64_t *)helio_array_data(validation.y))[j - kept], j);
+      assert_sequence(validation.sequences, j - kept, &words[j], 1);
+    }
+    free(numbers);
+    free(words);
+    free(ones);
+  }
+  helio_samples nothing = {.x = NULL}, other;
+  assert_int_equal(helio_split_samples(&nothing, 0.5, &other, &other), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "its y is NULL");
+  nothing.y = helio_array_of(values, HELIO_SHAPE(3), HELIO_INT32);
+  assert_int_equal(helio_split_samples(&nothing, 1.5, &other, &other), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "1.5, which is not in [0, 1]");
+}
+
 static void test_made_wrongly(void **state) {
   (void)state;
   assert_null(helio_sequences_of(values, NULL, 1));
@@ -161,8 +221,10 @@ static void test_shuffles_as_numpy_does(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      POOL_TEST(test_made_of_values),        POOL_TEST(test_made_wrongly),    POOL_TEST(test_padding_as_keras_does),
-      POOL_TEST(test_padding_with_defaults), POOL_TEST(test_padding_wrongly), POOL_TEST(test_shuffles_as_numpy_does),
+      POOL_TEST(test_made_of_values),        POOL_TEST(test_parts),
+      POOL_TEST(test_validation_split),      POOL_TEST(test_made_wrongly),
+      POOL_TEST(test_padding_as_keras_does), POOL_TEST(test_padding_with_defaults),
+      POOL_TEST(test_padding_wrongly),       POOL_TEST(test_shuffles_as_numpy_does),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

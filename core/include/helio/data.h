@@ -73,6 +73,9 @@ HELIO_EXPORT int32_t helio_sequences_largest(const helio_sequences *sequences); 
 /* Sequence i is the `lengths[i]` next of `values`; copied. */
 HELIO_EXPORT helio_sequences *helio_sequences_of(const int32_t *values, const int64_t *lengths, int64_t count);
 
+/* `count` of them from `begin` on, copied; count −1: all that follow. */
+HELIO_EXPORT helio_sequences *helio_sequences_part(const helio_sequences *sequences, int64_t begin, int64_t count);
+
 /* Keras' pad_sequences: an array (sequences, maxlen), maxlen 0: of the longest, filled and cut at the front unless said
  * otherwise. */
 typedef struct helio_pad_sequences_options {
@@ -126,6 +129,7 @@ HELIO_EXPORT int64_t helio_csv_rows(const helio_csv *csv);
 HELIO_EXPORT const char *helio_csv_name(const helio_csv *csv, int column);
 HELIO_EXPORT helio_type helio_csv_type(const helio_csv *csv, int column);     /* 0: text */
 HELIO_EXPORT helio_array *helio_csv_column(helio_csv *csv, const char *name); /* an error for a column of text */
+HELIO_EXPORT helio_array *helio_csv_column_at(helio_csv *csv, int column);    /* likewise */
 HELIO_EXPORT const char *helio_csv_text(const helio_csv *csv, int64_t row, int column); /* of any column */
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -159,6 +163,11 @@ typedef struct helio_load_data_options {
 
 HELIO_EXPORT helio_status helio_load_data_with(const helio_load_data_options *options);
 #define helio_load_data(...) HELIO_MAKE(helio_load_data_with, helio_load_data_options, __VA_ARGS__)
+
+/* Keras' validation_split: the last part of all samples, ⌈count × fraction⌉ of them, is for validation, the rest for
+ * training. Both are written only on success; images and labels are not copied. */
+HELIO_EXPORT helio_status helio_split_samples(const helio_samples *all, double fraction, helio_samples *training,
+                                              helio_samples *validation);
 
 /* Where sets are looked for, and the files of which one would be read: lists with NULL behind the last, freed together
  * with free(). `folder` as above, or NULL. */
