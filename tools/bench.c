@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench_collectives.h"
 #include "command.h"
 #include "output.h"
 
@@ -100,8 +101,8 @@ static void show_rest(const json_t *result) {
  * bench ops
  */
 
-/* The logical device of this name, in any of its spellings: asking for one element there tells. */
-static const helio_device *find_device(const char *name) {
+/* Asking for one element there tells. */
+const helio_device *bench_device(const char *name) {
   int count = 0;
   const helio_device *found = NULL, *const *devices = helio_logical_devices(NULL, &count);
   if (!devices) return NULL;
@@ -160,7 +161,7 @@ static int run_bench_ops(const command_line *line) {
   int status = check_operation(line);
   if (status != EXIT_SUCCESS) return status;
   bench_options bench = {
-      .device = find_device(line->values[DEVICE]),
+      .device = bench_device(line->values[DEVICE]),
       .only = line->values[ONLY],
       .quick = line->values[QUICK] != NULL,
   };
@@ -189,7 +190,7 @@ static const command bench_ops = {
     .run = run_bench_ops,
 };
 
-static const command *const subcommands[] = {&bench_ops, NULL};
+static const command *const subcommands[] = {&bench_collectives, &command_bench_data, &bench_ops, &command_bench_training, NULL};
 
 const command command_bench = {
     .name = "bench",

@@ -12,6 +12,10 @@ typedef struct bench_options {
   bool quick;                 /* fewer sizes and repetitions */
 } bench_options;
 
+/* The logical device of this name, in any of its spellings; NULL: the preferred one. NULL with the library's error
+ * pending. */
+const helio_device *bench_device(const char *name);
+
 double bench_seconds(void); /* of a clock that never jumps */
 
 /* Sorts the values. */
@@ -19,6 +23,10 @@ double bench_median(double *values, int count);
 
 /* Waits as long as an idle thread of a BLAS may spin for its next work, so that what is measured next has the cores. */
 void bench_settle(void);
+
+/* Fashion-MNIST's images and labels for training, or as many that are made up; fewer of them if `quick`. Says which:
+ * "fashion-mnist" or "made up"; NULL with the library's error pending. */
+const char *bench_samples(helio_samples *samples, bool quick);
 
 /* Each of these gives a JSON value, or NULL with the library's error pending. */
 

@@ -43,6 +43,8 @@ struct command {
 
 extern const command command_root;
 extern const command command_bench;
+extern const command command_bench_data;
+extern const command command_bench_training;
 extern const command command_data;
 extern const command command_devices;
 extern const command command_env;

@@ -1,107 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "group.h"
 
-#include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-/* ---- waiting ----
- *
- * A sleeper counts itself before it looks for the last time; who changes something looks at that count afterwards. Both
- * in one order for all threads (sequentially consistent), so that one of the two sees the other. */
-
-typedef bool condition(const group *g, uint32_t other, uint32_t progress);
-
-static bool reached(const group *g, uint32_t other, uint32_t progress) {
-  return (int32_t)(atomic_load(&g->rank[other].progress) - progress) >= 0;
-}
-
-static bool all_reached(const group *g, uint32_t other, uint32_t progress) {
-  (void)other;
-  for (uint32_t i = 0; i < g->rank_count; i++) {
-    if (!reached(g, i, progress)) return false;
-  }
-  return true;
-}
-
-static bool all_seated(const group *g, uint32_t other, uint32_t progress) {
-  (void)other, (void)progress;
-  for (uint32_t i = 0; i < g->rank_count; i++) {
-    if (!atomic_load(&g->rank[i].seated)) return false;
-  }
-  return true;
-}
-
-static bool all_rest(const group *g, uint32_t other, uint32_t progress) {
-  (void)progress;
-  for (uint32_t i = 0; i < g->rank_count; i++) {
-    if (i != other && atomic_load(&g->rank[i].busy)) return false;
-  }
-  return true;
-}
-
-static void ring_bell(group *g) {
-  atomic_fetch_add(&g->bell, 1);
-  syscall(SYS_futex, &g->bell, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-}
-
-/* Called behind a change that somebody may wait for. */
-static void tell_sleepers(group *g) {
-  if (atomic_load(&g->sleepers) != 0) ring_bell(g);
-}
-
-static int64_t microseconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static void relax(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
-static bool spin(group *g, condition *met, uint32_t other, uint32_t progress, bool heed) {
-  if (met(g, other, progress)) return true;
-  if (g->spin_us == 0) return false;
-  int64_t end = microseconds() + g->spin_us;
-  do {
-    for (int i = 0; i < 32; i++) {
-      if (met(g, other, progress)) return true;
-      relax();
-    }
-  } while (!(heed && atomic_load_explicit(&g->broken, memory_order_relaxed)) && microseconds() < end);
-  return false;
-}
-
-/* Sleeps until the bell rings or the time is up; false: it is. */
-static bool sleep_until(group *g, unsigned bell, int64_t end) {
-  int64_t left = end - microseconds();
-  struct timespec timeout = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
-  if (g->timeout_ms != 0 && left <= 0) return false;
-  syscall(SYS_futex, &g->bell, FUTEX_WAIT_PRIVATE, bell, g->timeout_ms ? &timeout : NULL, NULL, 0);
-  return true;
-}
-
-/* Waits until the condition is met, the group breaks (if that is heeded) or the time is up; false: it is up. */
-static bool wait_for(group *g, condition *met, uint32_t other, uint32_t progress, bool heed) {
-  if (spin(g, met, other, progress, heed)) return true;
-  int64_t end = microseconds() + (int64_t)g->timeout_ms * 1000;
-  bool in_time = true;
-  atomic_fetch_add(&g->sleepers, 1);
-  for (;;) {
-    unsigned bell = atomic_load(&g->bell);
-    if (met(g, other, progress) || (heed && atomic_load(&g->broken))) break;
-    if (!in_time) break;
-    in_time = sleep_until(g, bell, end);
-  }
-  atomic_fetch_sub(&g->sleepers, 1);
-  return in_time;
-}
+#include "wait.h"
 
 /* ---- failing ---- */
 
@@ -112,7 +16,7 @@ static void break_up(group *g, helio_status status, const char *message) {
     atomic_store(&g->broken, (unsigned)status);
   }
   pthread_mutex_unlock(&g->lock);
-  ring_bell(g);
+  group_ring_bell(g);
 }
 
 /* The failure is told once more to this thread. */
@@ -126,7 +30,7 @@ static helio_status tell(group *g) {
 
 /* The group is broken, so that nobody begins any work; what is under way is short, or a device hangs. */
 static void wait_for_rest(helio_communicator *c) {
-  wait_for(c->group, all_rest, c->rank, 0, false);
+  group_wait(c->group, group_all_rest, c->rank, 0, false);
 }
 
 static helio_status broken(helio_communicator *c) {
@@ -142,22 +46,22 @@ helio_status group_fail(helio_communicator *c, helio_status status) {
   return status;
 }
 
-static helio_status time_is_up(helio_communicator *c, condition *met, uint32_t progress) {
+static helio_status time_is_up(helio_communicator *c, group_condition *met, uint32_t progress) {
   group *g = c->group;
   char missing[200] = "", message[400];
   size_t length = 0;
   for (uint32_t i = 0; i < g->rank_count && length < sizeof missing; i++) {
-    if (met == all_seated ? atomic_load(&g->rank[i].seated) != 0 : reached(g, i, progress)) continue;
+    if (met == group_all_seated ? atomic_load(&g->rank[i].seated) != 0 : group_reached(g, i, progress)) continue;
     length += (size_t)snprintf(missing + length, sizeof missing - length, "%s%u", length ? ", " : "", i);
   }
   snprintf(message, sizeof message, "of %u ranks these did not come%s within %.3g s: %s", g->rank_count,
-           met == all_seated ? " to join the group" : "", g->timeout_ms / 1000.0, missing);
+           met == group_all_seated ? " to join the group" : "", g->timeout_ms / 1000.0, missing);
   break_up(g, HELIO_TIMED_OUT, message);
   return broken(c);
 }
 
-static helio_status await(helio_communicator *c, condition *met, uint32_t other, uint32_t progress) {
-  if (!wait_for(c->group, met, other, progress, true)) return time_is_up(c, met, progress);
+static helio_status await(helio_communicator *c, group_condition *met, uint32_t other, uint32_t progress) {
+  if (!group_wait(c->group, met, other, progress, true)) return time_is_up(c, met, progress);
   /* What is broken goes no further, even if this wait came to a good end. */
   return atomic_load_explicit(&c->group->broken, memory_order_relaxed) ? broken(c) : HELIO_OK;
 }
@@ -265,8 +169,8 @@ static helio_status take_seat(helio_communicator *c, const helio_communicator_op
                          g->rank_count == options->rank_count ? " that has such a rank already" : "");
   }
   atomic_store(&seat->seated, 1);
-  tell_sleepers(g);
-  helio_status status = await(c, all_seated, 0, 0);
+  group_tell_sleepers(g);
+  helio_status status = await(c, group_all_seated, 0, 0);
   if (status) unseat(g, options->rank);
   return status;
 }
@@ -357,8 +261,10 @@ static void describe(const group *g, uint32_t rank, char *text, size_t size) {
   const group_rank *r = &g->rank[rank];
   size_t elements = r->count;
   for (uint32_t i = 0; has_counts(r->what & 0xF) && i < g->rank_count; i++) elements += i == rank ? 0 : r->counts[i];
-  snprintf(text, size, "%s of %zu %s%s, root %u", kinds[r->what & 0xF], elements, type_name(r->what >> 4 & 0xFF),
-           reductions[(r->what >> 12) & 3], r->what >> 16);
+  int length = snprintf(text, size, "%s of %zu %s%s", kinds[r->what & 0xF], elements, type_name(r->what >> 4 & 0xFF),
+                        reductions[r->what >> 12 & 3]);
+  bool rooted = (r->what & 0xF) == GROUP_REDUCE || (r->what & 0xF) == GROUP_BROADCAST;
+  if (rooted) snprintf(text + length, size - (size_t)length, ", root %u", r->what >> 16);
 }
 
 static helio_status calls_differ(helio_communicator *c, uint32_t other) {
@@ -367,7 +273,7 @@ static helio_status calls_differ(helio_communicator *c, uint32_t other) {
   describe(g, 0, first, sizeof first);
   describe(g, other, second, sizeof second);
   snprintf(message, sizeof message,
-           "the ranks' calls differ: rank 0 makes %s, rank %u %s%s; every rank must make the same calls in the same "
+           "the ranks' calls differ: rank 0 makes %s; rank %u %s%s; every rank must make the same calls in the same "
            "order",
            first, other, second, strcmp(first, second) == 0 ? " with other counts of the ranks" : "");
   break_up(g, HELIO_INVALID_ARGUMENT, message);
@@ -406,7 +312,7 @@ helio_status group_meet(helio_communicator *c, uint32_t kind, const helio_collec
   self->stream = call->stream;
   if (has_counts(kind)) memcpy(self->counts, call->counts, g->rank_count * sizeof(size_t));
   group_advance(c);
-  helio_status status = await(c, all_reached, 0, group_progress(c));
+  helio_status status = await(c, group_all_reached, 0, group_progress(c));
   return status ? status : compare(c);
 }
 
@@ -416,15 +322,15 @@ uint32_t group_progress(const helio_communicator *c) {
 
 void group_advance(helio_communicator *c) {
   atomic_fetch_add(&c->group->rank[c->rank].progress, 1);
-  tell_sleepers(c->group);
+  group_tell_sleepers(c->group);
 }
 
 helio_status group_await(helio_communicator *c, uint32_t other, uint32_t progress) {
-  return await(c, reached, other, progress);
+  return await(c, group_reached, other, progress);
 }
 
 helio_status group_await_all(helio_communicator *c, uint32_t progress) {
-  return await(c, all_reached, 0, progress);
+  return await(c, group_all_reached, 0, progress);
 }
 
 helio_status group_work(helio_communicator *c) {
@@ -437,5 +343,5 @@ helio_status group_work(helio_communicator *c) {
 
 void group_rest(helio_communicator *c) {
   atomic_store(&c->group->rank[c->rank].busy, 0);
-  tell_sleepers(c->group);
+  group_tell_sleepers(c->group);
 }

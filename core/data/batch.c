@@ -18,18 +18,17 @@ typedef struct batch {
 typedef struct batch_cursor {
   hi_cursor cursor;
   const batch *batch;
-  hi_cursor *input;
 } batch_cursor;
 
 static bool begin(hi_cursor *cursor, uint64_t epoch) {
-  return hi_cursor_begin(((batch_cursor *)cursor)->input, epoch);
+  return hi_cursor_begin(cursor->input, epoch);
 }
 
 /* Elements of the input as an array of items: how many there were, −1: failed. */
 static int64_t collect(batch_cursor *self, hi_item ***items) {
   int64_t count = 0, room = 0;
   for (hi_item *item; count < self->batch->count; count++) {
-    if (!hi_cursor_next(self->input, &item)) return -1;
+    if (!hi_cursor_next(self->cursor.input, &item)) return -1;
     if (!item) break;
     if (count == room) {
       room = room ? 2 * room : 64;
@@ -65,45 +64,36 @@ static hi_indices *collect_indices(batch_cursor *self) {
   if (rows >= 0 && rows < most && self->batch->dataset.exact) most = rows + 1;
   hi_indices *indices = hi_indices_new(most);
   if (!indices) return NULL;
-  indices->count = hi_cursor_indices(self->input, indices->value, most);
+  indices->count = hi_cursor_indices(self->cursor.input, indices->value, most);
   return indices;
 }
 
 static bool next(hi_cursor *cursor, hi_item **item) {
   batch_cursor *self = (batch_cursor *)cursor;
-  if (!self->input->table || self->batch->padding) return next_of_items(self, item);
+  if (!cursor->input->table || self->batch->padding) return next_of_items(self, item);
   hi_indices *indices = collect_indices(self);
   if (!indices) return false;
   bool enough = indices->count == self->batch->count || (indices->count > 0 && !self->batch->drop_remainder);
-  if (enough) *item = hi_table_gather(self->input->table, indices);
+  if (enough) *item = hi_table_gather(cursor->input->table, indices);
   hi_drop(indices);
   return *item || !helio_error_pending();
 }
 
 static int64_t skip(hi_cursor *cursor, int64_t count) {
   batch_cursor *self = (batch_cursor *)cursor;
-  int64_t size = self->batch->count, want = hi_times(count, size), got = hi_cursor_skip(self->input, want);
+  int64_t size = self->batch->count, want = hi_times(count, size), got = hi_cursor_skip(cursor->input, want);
   if (got < 0) return -1;
   return got / size + (got % size > 0 && !self->batch->drop_remainder);
 }
 
-static void close_batch(hi_cursor *cursor) {
-  hi_cursor_close(((batch_cursor *)cursor)->input);
-}
+static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .skip = skip};
 
-static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .skip = skip, .close = close_batch};
-
+/* One large copy is better than many small ones: elements do not land before a batch. */
 static hi_cursor *open_batch(helio_dataset *dataset, hi_opening *opening) {
-  batch_cursor *self = hi_cursor_new(sizeof *self, &cursor_class, opening);
+  batch_cursor *self = hi_dataset_open_input(sizeof *self, &cursor_class, dataset, opening, false);
   if (!self) return NULL;
-  bool land = opening->land;
   self->batch = (const batch *)dataset;
-  opening->land = false; /* one large copy is better than many small ones */
-  self->input = hi_dataset_open(dataset->inputs[0], opening);
-  opening->land = land;
-  if (self->input) return &self->cursor;
-  hi_cursor_close(&self->cursor);
-  return NULL;
+  return &self->cursor;
 }
 
 static void end(helio_dataset *dataset) {

@@ -37,7 +37,6 @@ typedef struct cache {
 typedef struct cache_cursor {
   hi_cursor cursor;
   cache *cache;
-  hi_cursor *input;
   unsigned version; /* of the births that the input was opened with */
   store *reading;   /* held; NULL: it fills */
   store *filling;   /* held */
@@ -105,7 +104,7 @@ static bool begin(hi_cursor *cursor, uint64_t epoch) {
   pthread_mutex_unlock(&dataset->lock);
   if (self->reading) return true;
   self->filling = store_new(!cursor->table);
-  return self->filling && hi_cursor_begin(self->input, 0);
+  return self->filling && hi_cursor_begin(cursor->input, 0);
 }
 
 /* Those before have ended: the store is whole. */
@@ -126,7 +125,7 @@ static bool next(hi_cursor *cursor, hi_item **item) {
     if (*item) hi_hold(*item);
     return true;
   }
-  if (!store_reserve(self->filling, 1) || !hi_cursor_next(self->input, item)) return false;
+  if (!store_reserve(self->filling, 1) || !hi_cursor_next(cursor->input, item)) return false;
   if (*item) {
     hi_hold(*item);
     self->filling->tokens[self->filling->count++].item = *item;
@@ -145,7 +144,7 @@ static int64_t read_indices(cache_cursor *self, int64_t *to, int64_t most) {
 static int64_t indices(hi_cursor *cursor, int64_t *to, int64_t most) {
   cache_cursor *self = (cache_cursor *)cursor;
   if (self->reading) return read_indices(self, to, most);
-  int64_t count = hi_cursor_indices(self->input, to, most);
+  int64_t count = hi_cursor_indices(cursor->input, to, most);
   if (count < 0 || !store_reserve(self->filling, count)) return -1;
   for (int64_t i = 0; i < count; i++) self->filling->tokens[self->filling->count++].index = to[i];
   if (count < most) publish(self);
@@ -153,9 +152,7 @@ static int64_t indices(hi_cursor *cursor, int64_t *to, int64_t most) {
 }
 
 static void close_cache(hi_cursor *cursor) {
-  cache_cursor *self = (cache_cursor *)cursor;
-  forget(self);
-  hi_cursor_close(self->input);
+  forget((cache_cursor *)cursor);
 }
 
 static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .indices = indices, .close = close_cache};
@@ -215,10 +212,10 @@ static hi_cursor *open_cache(helio_dataset *dataset, hi_opening *opening) {
   self->cache = (cache *)dataset;
   self->cursor.table = dataset->table;
   pthread_mutex_lock(&self->cache->lock);
-  self->input = open_input(self->cache, opening);
+  self->cursor.input = open_input(self->cache, opening);
   self->version = self->cache->version;
   pthread_mutex_unlock(&self->cache->lock);
-  if (self->input) return &self->cursor;
+  if (self->cursor.input) return &self->cursor;
   hi_cursor_close(&self->cursor);
   return NULL;
 }
@@ -239,5 +236,6 @@ helio_dataset *helio_dataset_cache(helio_dataset *dataset) {
   cache *self = hi_dataset_new(sizeof *self, &class, &dataset, 1);
   if (!self) return NULL;
   pthread_mutex_init(&self->lock, NULL);
+  self->dataset.in_order = dataset->in_order;
   return &self->dataset;
 }

@@ -10,6 +10,7 @@
 #include "tensor/pool.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before a crew's own */
+static pthread_cond_t list_changed = PTHREAD_COND_INITIALIZER;
 static hi_crew *running;
 
 helio_scope hi_scene_enter(const hi_scene *scene) {
@@ -28,13 +29,12 @@ static void enlist(hi_crew *crew) {
   pthread_mutex_unlock(&list_lock);
 }
 
-static void delist(hi_crew *crew) {
-  pthread_mutex_lock(&list_lock);
-  crew->listed = false;
+/* The list's lock is held. */
+static void unlink_crew(hi_crew *crew) {
   if (crew->previous) crew->previous->next = crew->next;
   if (crew->next) crew->next->previous = crew->previous;
   if (running == crew) running = crew->next;
-  pthread_mutex_unlock(&list_lock);
+  crew->listed = false;
 }
 
 static void tell(hi_crew *crew) {
@@ -54,20 +54,31 @@ void hi_scene_stop(hi_scene *scene) {
   pthread_mutex_unlock(&list_lock);
 }
 
+/* Waits for the threads of a crew that this thread has taken out of the list. Whoever drops the iterator meanwhile, in
+ * a thread that ends just now, waits for `joined` and then frees the crew. */
+static void join(hi_crew *crew) {
+  tell(crew);
+  for (int i = 0; i < crew->count; i++) pthread_join(crew->threads[i], NULL);
+  pthread_mutex_lock(&list_lock);
+  crew->joined = true;
+  pthread_cond_broadcast(&list_changed);
+  pthread_mutex_unlock(&list_lock);
+}
+
 void hi_crews_stop(void) {
   pthread_mutex_lock(&list_lock);
   for (hi_crew *crew = running; crew; crew = crew->next) {
     atomic_store(&crew->scene->stopping, true);
     tell(crew);
   }
-  pthread_mutex_unlock(&list_lock);
-  for (;;) {
-    pthread_mutex_lock(&list_lock);
+  while (running) {
     hi_crew *crew = running;
+    unlink_crew(crew);
     pthread_mutex_unlock(&list_lock);
-    if (!crew) return;
-    hi_crew_stop(crew);
+    join(crew);
+    pthread_mutex_lock(&list_lock);
   }
+  pthread_mutex_unlock(&list_lock);
 }
 
 /* ---- threads ---- */
@@ -102,7 +113,7 @@ helio_status hi_crew_start(hi_crew *crew, hi_scene *scene, int count, void (*bod
   if (!crew->threads) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %d threads", count);
   pthread_mutex_init(&crew->lock, NULL);
   pthread_cond_init(&crew->changed, NULL);
-  crew->stopping = false;
+  crew->stopping = crew->joined = false;
   crew->scene = scene;
   crew->body = body;
   crew->argument = argument;
@@ -113,19 +124,17 @@ helio_status hi_crew_start(hi_crew *crew, hi_scene *scene, int count, void (*bod
   return hi_fail(HELIO_OUT_OF_MEMORY, "cannot start a thread for reading data: %s", strerror(failure));
 }
 
-void hi_crew_stop(hi_crew *crew) {
-  if (!crew->threads || !crew->listed || hi_runtime_forked()) return;
-  tell(crew);
-  for (int i = 0; i < crew->count; i++) pthread_join(crew->threads[i], NULL);
-  crew->count = 0;
-  delist(crew);
-}
-
 void hi_crew_end(hi_crew *crew) {
   if (!crew->threads || hi_runtime_forked()) return;
-  hi_crew_stop(crew);
+  pthread_mutex_lock(&list_lock);
+  bool mine = crew->listed;
+  if (mine) unlink_crew(crew);
+  while (!mine && !crew->joined) pthread_cond_wait(&list_changed, &list_lock);
+  pthread_mutex_unlock(&list_lock);
+  if (mine) join(crew);
   pthread_cond_destroy(&crew->changed);
   pthread_mutex_destroy(&crew->lock);
   free(crew->threads);
   crew->threads = NULL;
+  crew->count = 0;
 }

@@ -16,7 +16,7 @@ typedef struct hi_scene {
   atomic_bool stopping; /* nobody wants elements any more */
 } hi_scene;
 
-/* The scope in which a function of the user's runs, as around helio_iterate(). Ends with helio_device_leave(). */
+/* The scope in which cursors are called, as it was around helio_iterate(). Ends with helio_device_leave(). */
 helio_scope hi_scene_enter(const hi_scene *scene);
 
 /* Threads that share a lock. One that waits for `changed` must look at `stopping` before and after. */
@@ -29,23 +29,20 @@ typedef struct hi_crew {
   void *argument;
   int count;
   pthread_t *threads;
-  bool listed;
+  bool listed, joined;             /* under the list's lock */
   struct hi_crew *next, *previous; /* among all that run */
 } hi_crew;
 
 /* Starts `count` threads, each of which calls `body`, in the scope of the scene. If no thread can be had, none runs. */
 helio_status hi_crew_start(hi_crew *crew, hi_scene *scene, int count, void (*body)(void *argument), void *argument);
 
-/* Tells the threads to stop and waits for them. Does nothing if they were stopped, or never started. */
-void hi_crew_stop(hi_crew *crew);
-
-/* Stops, and ends the crew itself. */
+/* Tells the threads to stop, waits for them and frees what the crew has. Does nothing if it was never started. */
 void hi_crew_end(hi_crew *crew);
 
 /* Tells all threads of a scene to stop, without waiting: no thread waits for one that is not told yet. */
 void hi_scene_stop(hi_scene *scene);
 
-/* Stops all threads of all iterators. */
+/* Stops all threads of all iterators and waits for them. Their crews end later, with the iterators. */
 void hi_crews_stop(void);
 
 #endif

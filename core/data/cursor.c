@@ -59,6 +59,7 @@ void *hi_cursor_new(size_t bytes, const hi_cursor_class *class, const hi_opening
 void hi_cursor_close(hi_cursor *cursor) {
   if (!cursor) return;
   if (cursor->class->close) cursor->class->close(cursor);
+  hi_cursor_close(cursor->input);
   free(cursor);
 }
 
@@ -95,7 +96,7 @@ bool hi_cursor_next(hi_cursor *cursor, hi_item **item) {
   return well;
 }
 
-static int64_t read_and_drop(hi_cursor *cursor, int64_t count) {
+int64_t hi_cursor_read_past(hi_cursor *cursor, int64_t count) {
   enum { AT_ONCE = 512 };
   int64_t skipped = 0;
   while (skipped < count && !cursor->ended) {
@@ -117,7 +118,7 @@ static int64_t read_and_drop(hi_cursor *cursor, int64_t count) {
 int64_t hi_cursor_skip(hi_cursor *cursor, int64_t count) {
   if (stopped(cursor)) return -1;
   if (count == 0 || cursor->ended) return 0;
-  int64_t skipped = (cursor->class->skip ? cursor->class->skip : read_and_drop)(cursor, count);
+  int64_t skipped = (cursor->class->skip ? cursor->class->skip : hi_cursor_read_past)(cursor, count);
   if (skipped < count) cursor->ended = true;
   return skipped;
 }

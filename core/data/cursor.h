@@ -23,7 +23,7 @@ typedef struct hi_cursor_class {
   int64_t (*indices)(hi_cursor *cursor, int64_t *to, int64_t most);
   /* Leaves out elements: how many there were. −1: failed. NULL: they are read and dropped. */
   int64_t (*skip)(hi_cursor *cursor, int64_t count);
-  /* Frees what it has, but not itself. */
+  /* Frees what it has, but not itself nor its input. NULL: nothing. */
   void (*close)(hi_cursor *cursor);
 } hi_cursor_class;
 
@@ -32,7 +32,8 @@ struct hi_cursor {
   const hi_cursor_class *class;
   const hi_table *table; /* NULL: elements have no numbers */
   hi_scene *scene;
-  bool ended; /* until it begins anew */
+  hi_cursor *input; /* the one before, which ends with it; NULL: there is none, or there are several */
+  bool ended;       /* until it begins anew */
 };
 
 /* What a tree is opened with. */
@@ -59,6 +60,9 @@ bool hi_cursor_next(hi_cursor *cursor, hi_item **item);
 int64_t hi_cursor_indices(hi_cursor *cursor, int64_t *to, int64_t most);
 int64_t hi_cursor_skip(hi_cursor *cursor, int64_t count);
 void hi_cursor_close(hi_cursor *cursor); /* and frees it; NULL: nothing */
+
+/* Leaves out elements by reading them: for a `skip` that has already read ahead. */
+int64_t hi_cursor_read_past(hi_cursor *cursor, int64_t count);
 
 /* a × b, or INT64_MAX: neither is negative. */
 int64_t hi_times(int64_t a, int64_t b);

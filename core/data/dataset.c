@@ -35,6 +35,7 @@ void *hi_dataset_new(size_t bytes, const hi_dataset_class *class, helio_dataset 
     hi_hold(inputs[i]);
     dataset->inputs[dataset->input_count++] = inputs[i];
     dataset->exact = dataset->exact && inputs[i]->exact;
+    if (inputs[i]->repeats > dataset->repeats) dataset->repeats = inputs[i]->repeats;
     hi_dataset_mark(dataset, inputs[i]->fingerprint);
   }
   if (count > 0) {
@@ -46,6 +47,20 @@ void *hi_dataset_new(size_t bytes, const hi_dataset_class *class, helio_dataset 
 
 hi_cursor *hi_dataset_open(helio_dataset *dataset, hi_opening *opening) {
   return dataset->class->open(dataset, opening);
+}
+
+void *hi_dataset_open_input(size_t bytes, const hi_cursor_class *class, helio_dataset *dataset, hi_opening *opening,
+                            bool land) {
+  hi_cursor *cursor = hi_cursor_new(bytes, class, opening);
+  if (!cursor) return NULL;
+  bool outside = opening->land;
+  cursor->table = dataset->table;
+  opening->land = land;
+  cursor->input = hi_dataset_open(dataset->inputs[0], opening);
+  opening->land = outside;
+  if (cursor->input) return cursor;
+  hi_cursor_close(cursor);
+  return NULL;
 }
 
 int64_t helio_dataset_cardinality(const helio_dataset *dataset) {

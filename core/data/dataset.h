@@ -24,6 +24,7 @@ struct helio_dataset {
   bool exact;            /* the cardinality can be relied on, unlike what a user said of a generator */
   const hi_table *table; /* what the numbers of its cursors mean; NULL: its elements have none */
   bool in_order;         /* its element i is row i of the table, always */
+  int repeats;           /* how many it has inside each other, itself among them */
   uint64_t fingerprint;  /* of how it was made */
 };
 
@@ -35,6 +36,11 @@ void *hi_dataset_new(size_t bytes, const hi_dataset_class *class, helio_dataset 
 void hi_dataset_mark(helio_dataset *dataset, uint64_t number);
 
 hi_cursor *hi_dataset_open(helio_dataset *dataset, hi_opening *opening);
+
+/* For the kinds with one input: a cursor of `bytes` whose input is open, with `land` for what comes out of that one.
+ * NULL with the error set. */
+void *hi_dataset_open_input(size_t bytes, const hi_cursor_class *class, helio_dataset *dataset, hi_opening *opening,
+                            bool land);
 
 /* A cursor that runs through the table of a dataset that is in order. */
 hi_cursor *hi_rows_open(helio_dataset *dataset, hi_opening *opening);

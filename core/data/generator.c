@@ -70,7 +70,6 @@ static hi_item *item_of(const helio_generated *element, int64_t at) {
 
 static bool next(hi_cursor *cursor, hi_item **item) {
   generator_cursor *self = (generator_cursor *)cursor;
-  helio_scope scope = hi_scene_enter(cursor->scene);
   if (start(self)) {
     HELIO_POOL {
       helio_generated element = {0};
@@ -78,7 +77,6 @@ static bool next(hi_cursor *cursor, hi_item **item) {
       if (!judge(status, "next", self->at)) *item = item_of(&element, self->at);
     }
   }
-  helio_device_leave(&scope);
   self->at++;
   if (!*item) stop(self);
   return *item || !helio_error_pending();

@@ -85,10 +85,6 @@ helio_iterator *hi_iterate_unlanded(helio_dataset *dataset) {
   return hi_dataset_usable(dataset) ? iterate(dataset, false) : NULL;
 }
 
-hi_device *hi_iterator_device(const helio_iterator *iterator) {
-  return iterator->tree.scene->device;
-}
-
 static bool usable(const helio_iterator *iterator) {
   if (!iterator) {
     hi_fail(HELIO_INVALID_ARGUMENT, "the iterator is NULL");
@@ -115,7 +111,9 @@ static bool fail_again(helio_iterator *iterator) {
 static bool next_item(helio_iterator *iterator, hi_item **item) {
   *item = NULL;
   if (fail_again(iterator)) return false;
+  helio_scope scope = hi_scene_enter(iterator->tree.scene);
   hi_cursor_next(iterator->tree.root, item);
+  helio_device_leave(&scope);
   return !fail_again(iterator);
 }
 
@@ -176,7 +174,9 @@ static helio_status go_to(tree *self, helio_dataset *dataset, const hi_scene *sc
   if (self->opening.at != self->opening.count) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "the position is of another dataset");
   }
+  helio_scope scope = hi_scene_enter(self->scene);
   int64_t skipped = hi_cursor_skip(self->root, count);
+  helio_device_leave(&scope);
   if (skipped < 0) return helio_error_pending();
   if (skipped == count) return HELIO_OK;
   return hi_fail(HELIO_INVALID_ARGUMENT, "the position is behind %lld elements, and the dataset has %lld",
@@ -188,12 +188,11 @@ helio_status helio_iterator_restore(helio_iterator *iterator, const char *text) 
   helio_status status = hi_enter(__func__);
   if (status) return status;
   if (!usable(iterator) || hi_position_parse(text, &position)) return helio_error_pending();
-  tree restored = {.opening = {.land = iterator->tree.opening.land,
-                               .given = true,
-                               .births = position.births,
-                               .count = position.birth_count,
-                               .room = position.birth_count}};
+  tree restored = {
+      .opening = {
+          .given = true, .births = position.births, .count = position.birth_count, .room = position.birth_count}};
   pthread_mutex_lock(&iterator->lock);
+  restored.opening.land = iterator->tree.opening.land;
   if (position.fingerprint != iterator->dataset->fingerprint) {
     status = hi_fail(HELIO_INVALID_ARGUMENT, "the position is of a dataset that was made in another way");
   } else {

@@ -13,7 +13,4 @@ helio_iterator *hi_iterate_unlanded(helio_dataset *dataset);
 /* The next item, with a reference of the caller's; NULL at the end. False with the error set. */
 bool hi_iterator_item(helio_iterator *iterator, hi_item **item);
 
-/* The device that was current when it was made. */
-hi_device *hi_iterator_device(const helio_iterator *iterator);
-
 #endif

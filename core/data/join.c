@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Several datasets as one: side by side, or one behind the other. */
 #include "data/dataset.h"
-#include "data/permute.h"
 #include "runtime/error.h"
 
 typedef struct joined {
@@ -19,7 +18,6 @@ typedef struct joined_cursor {
   hi_cursor *inputs[HELIO_MAX_PARTS];
 } joined_cursor;
 
-/* What stands at another place in the tree shuffles in another way. */
 static bool begin(hi_cursor *cursor, uint64_t epoch) {
   joined_cursor *self = (joined_cursor *)cursor;
   self->at = 0;

@@ -31,9 +31,7 @@ static hi_item *call(const hi_map *map, const hi_item *item, const hi_scene *sce
 
 hi_item *hi_map_apply(const hi_map *map, hi_item *item, int64_t number, const hi_scene *scene) {
   hi_item *result = NULL;
-  helio_scope scope = hi_scene_enter(scene);
   HELIO_POOL result = call(map, item, scene);
-  helio_device_leave(&scope);
   hi_drop(item);
   if (!result) hi_error_prefix("helio_dataset_map, element %lld: ", (long long)number);
   return result;
@@ -44,20 +42,19 @@ hi_item *hi_map_apply(const hi_map *map, hi_item *item, int64_t number, const hi
 typedef struct map_cursor {
   hi_cursor cursor;
   const hi_map *map;
-  hi_cursor *input;
   int64_t at;
 } map_cursor;
 
 static bool begin(hi_cursor *cursor, uint64_t epoch) {
   map_cursor *self = (map_cursor *)cursor;
   self->at = 0;
-  return hi_cursor_begin(self->input, epoch);
+  return hi_cursor_begin(cursor->input, epoch);
 }
 
 static bool next(hi_cursor *cursor, hi_item **item) {
   map_cursor *self = (map_cursor *)cursor;
   hi_item *before;
-  if (!hi_cursor_next(self->input, &before)) return false;
+  if (!hi_cursor_next(cursor->input, &before)) return false;
   if (!before) return true;
   *item = hi_map_apply(self->map, before, self->at++, cursor->scene);
   return *item;
@@ -65,38 +62,21 @@ static bool next(hi_cursor *cursor, hi_item **item) {
 
 static int64_t skip(hi_cursor *cursor, int64_t count) {
   map_cursor *self = (map_cursor *)cursor;
-  int64_t skipped = hi_cursor_skip(self->input, count);
+  int64_t skipped = hi_cursor_skip(cursor->input, count);
   if (skipped > 0) self->at += skipped;
   return skipped;
 }
 
-static void close_map(hi_cursor *cursor) {
-  hi_cursor_close(((map_cursor *)cursor)->input);
-}
+static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .skip = skip};
 
-static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .skip = skip, .close = close_map};
-
+/* The function wants tensors: what comes before a map lands. */
 static hi_cursor *open_map(helio_dataset *dataset, hi_opening *opening) {
   const hi_map *map = (const hi_map *)dataset;
-  bool land = opening->land;
-  opening->land = true; /* the function wants tensors */
-  hi_cursor *cursor = NULL;
-  if (map->parallel > 1) {
-    cursor = hi_map_open_parallel(dataset, opening);
-  } else {
-    map_cursor *self = hi_cursor_new(sizeof *self, &cursor_class, opening);
-    if (self) {
-      self->map = map;
-      self->input = hi_dataset_open(dataset->inputs[0], opening);
-      cursor = &self->cursor;
-      if (!self->input) {
-        hi_cursor_close(cursor);
-        cursor = NULL;
-      }
-    }
-  }
-  opening->land = land;
-  return cursor;
+  if (map->parallel > 1) return hi_map_open_parallel(dataset, opening);
+  map_cursor *self = hi_dataset_open_input(sizeof *self, &cursor_class, dataset, opening, true);
+  if (!self) return NULL;
+  self->map = map;
+  return &self->cursor;
 }
 
 /* ---- the dataset ---- */

@@ -18,8 +18,7 @@ typedef struct slot {
 
 typedef struct parallel_cursor {
   hi_cursor cursor;
-  const hi_map *map;
-  hi_cursor *input; /* of the thread that is `pulling` */
+  const hi_map *map; /* the input is for the thread that is `pulling` */
   hi_crew crew;
   bool started;
   /* under the crew's lock */
@@ -61,7 +60,7 @@ static bool pull(parallel_cursor *self, slot **into, hi_item **item) {
   if (self->crew.stopping || self->input_ended) return false;
   self->pulling = true;
   pthread_mutex_unlock(&self->crew.lock);
-  bool well = hi_cursor_next(self->input, item);
+  bool well = hi_cursor_next(self->cursor.input, item);
   pthread_mutex_lock(&self->crew.lock);
   self->pulling = false;
   if (*item || !well) {
@@ -145,43 +144,33 @@ static bool begin(hi_cursor *cursor, uint64_t epoch) {
   parallel_cursor *self = (parallel_cursor *)cursor;
   stop(self);
   self->first = 0;
-  return hi_cursor_begin(self->input, epoch);
+  return hi_cursor_begin(cursor->input, epoch);
 }
 
 static int64_t skip(hi_cursor *cursor, int64_t count) {
   parallel_cursor *self = (parallel_cursor *)cursor;
-  if (!self->started) {
-    int64_t skipped = hi_cursor_skip(self->input, count);
-    if (skipped > 0) self->first += skipped;
-    return skipped;
-  }
-  for (int64_t skipped = 0; skipped < count; skipped++) {
-    hi_item *item = NULL;
-    if (!next(cursor, &item)) return -1;
-    if (!item) return skipped;
-    hi_drop(item);
-  }
-  return count;
+  if (self->started) return hi_cursor_read_past(cursor, count);
+  int64_t skipped = hi_cursor_skip(cursor->input, count);
+  if (skipped > 0) self->first += skipped;
+  return skipped;
 }
 
 static void close_parallel(hi_cursor *cursor) {
   parallel_cursor *self = (parallel_cursor *)cursor;
   stop(self);
   free(self->slots);
-  hi_cursor_close(self->input);
 }
 
 static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .skip = skip, .close = close_parallel};
 
 hi_cursor *hi_map_open_parallel(helio_dataset *dataset, hi_opening *opening) {
-  parallel_cursor *self = hi_cursor_new(sizeof *self, &cursor_class, opening);
+  parallel_cursor *self = hi_dataset_open_input(sizeof *self, &cursor_class, dataset, opening, true);
   if (!self) return NULL;
   self->map = (const hi_map *)dataset;
   self->slot_count = 2 * self->map->parallel;
   self->slots = calloc((size_t)self->slot_count, sizeof *self->slots);
-  if (!self->slots) hi_fail(HELIO_OUT_OF_MEMORY, "no memory for an iterator");
-  if (self->slots) self->input = hi_dataset_open(dataset->inputs[0], opening);
-  if (self->input) return &self->cursor;
+  if (self->slots) return &self->cursor;
+  hi_fail(HELIO_OUT_OF_MEMORY, "no memory for an iterator");
   hi_cursor_close(&self->cursor);
   return NULL;
 }

@@ -13,7 +13,6 @@ typedef struct part {
 typedef struct part_cursor {
   hi_cursor cursor;
   const part *part;
-  hi_cursor *input;
   int64_t before; /* elements of the input to be left out before the next one */
   int64_t left;   /* −1: any number */
 } part_cursor;
@@ -22,18 +21,14 @@ static bool begin(hi_cursor *cursor, uint64_t epoch) {
   part_cursor *self = (part_cursor *)cursor;
   self->before = self->part->first;
   self->left = self->part->most;
-  return hi_cursor_begin(self->input, epoch);
+  return hi_cursor_begin(cursor->input, epoch);
 }
 
-static void close_part(hi_cursor *cursor) {
-  hi_cursor_close(((part_cursor *)cursor)->input);
-}
-
-/* Leaves out what stands before the next element; false at the end (−1 in `failed`) . */
+/* Leaves out what stands before the next element: 1, 0 at the end, −1 failed. */
 static int reach(part_cursor *self) {
   if (self->left == 0) return 0;
   if (self->before > 0) {
-    int64_t skipped = hi_cursor_skip(self->input, self->before);
+    int64_t skipped = hi_cursor_skip(self->cursor.input, self->before);
     if (skipped < self->before) return skipped < 0 ? -1 : 0;
     self->before = 0;
   }
@@ -50,7 +45,7 @@ static bool next(hi_cursor *cursor, hi_item **item) {
   part_cursor *self = (part_cursor *)cursor;
   int reached = reach(self);
   if (reached <= 0) return reached == 0;
-  bool well = hi_cursor_next(self->input, item);
+  bool well = hi_cursor_next(cursor->input, item);
   passed(self, *item != NULL);
   return well;
 }
@@ -63,7 +58,7 @@ static int64_t indices(hi_cursor *cursor, int64_t *to, int64_t most) {
     if (reached <= 0) return reached < 0 ? -1 : count;
     int64_t now = self->part->step == 1 ? most - count : 1;
     if (self->left >= 0 && now > self->left) now = self->left;
-    int64_t got = hi_cursor_indices(self->input, to + count, now);
+    int64_t got = hi_cursor_indices(cursor->input, to + count, now);
     if (got < 0) return -1;
     passed(self, got);
     count += got;
@@ -78,25 +73,20 @@ static int64_t skip(hi_cursor *cursor, int64_t count) {
   if (count == 0) return 0;
   int64_t step = self->part->step, behind = hi_times(count - 1, step);
   int64_t want = behind > INT64_MAX - 1 - self->before ? INT64_MAX : self->before + 1 + behind;
-  int64_t got = hi_cursor_skip(self->input, want);
+  int64_t got = hi_cursor_skip(cursor->input, want);
   if (got < 0) return -1;
   if (got < want) count = got <= self->before ? 0 : 1 + (got - self->before - 1) / step;
   passed(self, count);
   return count;
 }
 
-static const hi_cursor_class cursor_class = {
-    .begin = begin, .next = next, .indices = indices, .skip = skip, .close = close_part};
+static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .indices = indices, .skip = skip};
 
 static hi_cursor *open_part(helio_dataset *dataset, hi_opening *opening) {
-  part_cursor *self = hi_cursor_new(sizeof *self, &cursor_class, opening);
+  part_cursor *self = hi_dataset_open_input(sizeof *self, &cursor_class, dataset, opening, opening->land);
   if (!self) return NULL;
   self->part = (const part *)dataset;
-  self->cursor.table = dataset->table;
-  self->input = hi_dataset_open(dataset->inputs[0], opening);
-  if (self->input) return &self->cursor;
-  hi_cursor_close(&self->cursor);
-  return NULL;
+  return &self->cursor;
 }
 
 static helio_dataset *part_new(const hi_dataset_class *class, helio_dataset *input, int64_t first, int64_t step,

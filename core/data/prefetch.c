@@ -15,8 +15,7 @@ typedef struct prefetch {
 
 typedef struct prefetch_cursor {
   hi_cursor cursor;
-  const prefetch *prefetch;
-  hi_cursor *input; /* of the thread while it runs */
+  const prefetch *prefetch; /* the input is for the thread while it runs */
   bool land;
   hi_crew crew;
   bool started;
@@ -32,7 +31,7 @@ typedef struct prefetch_cursor {
 static hi_item *produce(prefetch_cursor *self) {
   hi_item *item = NULL, *landed = NULL;
   HELIO_POOL {
-    if (hi_cursor_next(self->input, &item) && item) {
+    if (hi_cursor_next(self->cursor.input, &item) && item) {
       landed = self->land ? hi_item_landed(item, self->cursor.scene->device) : item;
       if (self->land) hi_drop(item);
     }
@@ -109,39 +108,30 @@ static bool next(hi_cursor *cursor, hi_item **item) {
 static bool begin(hi_cursor *cursor, uint64_t epoch) {
   prefetch_cursor *self = (prefetch_cursor *)cursor;
   stop(self);
-  return hi_cursor_begin(self->input, epoch);
+  return hi_cursor_begin(cursor->input, epoch);
 }
 
 static int64_t skip(hi_cursor *cursor, int64_t count) {
-  prefetch_cursor *self = (prefetch_cursor *)cursor;
-  if (!self->started) return hi_cursor_skip(self->input, count);
-  for (int64_t skipped = 0; skipped < count; skipped++) {
-    hi_item *item = NULL;
-    if (!next(cursor, &item)) return -1;
-    if (!item) return skipped;
-    hi_drop(item);
-  }
-  return count;
+  bool started = ((prefetch_cursor *)cursor)->started;
+  return started ? hi_cursor_read_past(cursor, count) : hi_cursor_skip(cursor->input, count);
 }
 
 static void close_prefetch(hi_cursor *cursor) {
   prefetch_cursor *self = (prefetch_cursor *)cursor;
   stop(self);
   free(self->queue);
-  hi_cursor_close(self->input);
 }
 
 static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .skip = skip, .close = close_prefetch};
 
 static hi_cursor *open_prefetch(helio_dataset *dataset, hi_opening *opening) {
-  prefetch_cursor *self = hi_cursor_new(sizeof *self, &cursor_class, opening);
+  prefetch_cursor *self = hi_dataset_open_input(sizeof *self, &cursor_class, dataset, opening, opening->land);
   if (!self) return NULL;
   self->prefetch = (const prefetch *)dataset;
   self->land = opening->land;
   self->queue = calloc((size_t)self->prefetch->most, sizeof(hi_item *));
-  if (!self->queue) hi_fail(HELIO_OUT_OF_MEMORY, "no memory for an iterator");
-  if (self->queue) self->input = hi_dataset_open(dataset->inputs[0], opening);
-  if (self->input) return &self->cursor;
+  if (self->queue) return &self->cursor;
+  hi_fail(HELIO_OUT_OF_MEMORY, "no memory for an iterator");
   hi_cursor_close(&self->cursor);
   return NULL;
 }

@@ -12,17 +12,18 @@ typedef struct repeat {
 typedef struct repeat_cursor {
   hi_cursor cursor;
   const repeat *repeat;
-  hi_cursor *input;
   uint64_t epoch; /* of this whole */
   int64_t at;     /* which time it is, from 0 */
   int64_t got;    /* elements of this time */
 } repeat_cursor;
 
-/* The first epoch of all is 0 here too, so that a repeat changes nothing of what its first time brings. */
+/* The first epoch of all is 0 here too, so that a repeat changes nothing of what its first time brings. How many
+ * repeats stand inside tells the second time of this one from the second time of those. */
 static bool begin_input(repeat_cursor *self) {
-  uint64_t epoch = self->at == 0 ? self->epoch : hi_mix(self->epoch, (uint64_t)self->at);
+  uint64_t key = hi_mix(self->epoch, (uint64_t)self->repeat->dataset.repeats);
+  uint64_t epoch = self->at == 0 ? self->epoch : hi_mix(key, (uint64_t)self->at);
   self->got = 0;
-  return hi_cursor_begin(self->input, epoch);
+  return hi_cursor_begin(self->cursor.input, epoch);
 }
 
 static bool begin(hi_cursor *cursor, uint64_t epoch) {
@@ -45,7 +46,7 @@ static bool next(hi_cursor *cursor, hi_item **item) {
   repeat_cursor *self = (repeat_cursor *)cursor;
   if (self->repeat->times == 0) return true;
   do {
-    if (!hi_cursor_next(self->input, item)) return false;
+    if (!hi_cursor_next(cursor->input, item)) return false;
     if (*item) {
       self->got++;
       return true;
@@ -59,7 +60,7 @@ static int64_t indices(hi_cursor *cursor, int64_t *to, int64_t most) {
   int64_t count = 0;
   if (self->repeat->times == 0) return 0;
   for (;;) {
-    int64_t now = hi_cursor_indices(self->input, to + count, most - count);
+    int64_t now = hi_cursor_indices(cursor->input, to + count, most - count);
     if (now < 0) return -1;
     self->got += now;
     count += now;
@@ -87,7 +88,7 @@ static int64_t skip(hi_cursor *cursor, int64_t count) {
   if (self->repeat->times == 0) return 0;
   do {
     if (self->got == 0 && !pass_epochs(self, &count, &skipped)) return -1;
-    int64_t now = hi_cursor_skip(self->input, count);
+    int64_t now = hi_cursor_skip(cursor->input, count);
     if (now < 0) return -1;
     self->got += now;
     count -= now;
@@ -96,22 +97,13 @@ static int64_t skip(hi_cursor *cursor, int64_t count) {
   return helio_error_pending() ? -1 : skipped;
 }
 
-static void close_repeat(hi_cursor *cursor) {
-  hi_cursor_close(((repeat_cursor *)cursor)->input);
-}
-
-static const hi_cursor_class cursor_class = {
-    .begin = begin, .next = next, .indices = indices, .skip = skip, .close = close_repeat};
+static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .indices = indices, .skip = skip};
 
 static hi_cursor *open_repeat(helio_dataset *dataset, hi_opening *opening) {
-  repeat_cursor *self = hi_cursor_new(sizeof *self, &cursor_class, opening);
+  repeat_cursor *self = hi_dataset_open_input(sizeof *self, &cursor_class, dataset, opening, opening->land);
   if (!self) return NULL;
   self->repeat = (const repeat *)dataset;
-  self->cursor.table = dataset->table;
-  self->input = hi_dataset_open(dataset->inputs[0], opening);
-  if (self->input) return &self->cursor;
-  hi_cursor_close(&self->cursor);
-  return NULL;
+  return &self->cursor;
 }
 
 static const hi_dataset_class class = {.name = "repeat", .open = open_repeat};
@@ -131,6 +123,7 @@ helio_dataset *helio_dataset_repeat(helio_dataset *dataset, int64_t times) {
   repeat *self = hi_dataset_new(sizeof *self, &class, &dataset, 1);
   if (!self) return NULL;
   self->times = times;
+  self->dataset.repeats++;
   hi_dataset_mark(&self->dataset, (uint64_t)times);
   self->dataset.cardinality = cardinality_of(dataset->cardinality, times);
   return &self->dataset;

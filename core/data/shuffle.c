@@ -27,7 +27,6 @@ enum { AHEAD = 1024 };
 typedef struct shuffle_cursor {
   hi_cursor cursor;
   shuffle *shuffle;
-  hi_cursor *input;
   int64_t birth;
   hi_draws draws;
   token *buffer;
@@ -48,7 +47,7 @@ static bool begin(hi_cursor *cursor, uint64_t epoch) {
   const shuffle *dataset = self->shuffle;
   clear(self);
   self->draws.state = dataset->same ? dataset->key : hi_mix(hi_mix(dataset->key, (uint64_t)self->birth), epoch);
-  return hi_cursor_begin(self->input, epoch);
+  return hi_cursor_begin(cursor->input, epoch);
 }
 
 static bool make_room(shuffle_cursor *self) {
@@ -69,11 +68,11 @@ static bool make_room(shuffle_cursor *self) {
 /* The input's next: 1, 0 at its end, −1 failed. */
 static int pull(shuffle_cursor *self, token *got) {
   if (!self->cursor.table) {
-    if (!hi_cursor_next(self->input, &got->item)) return -1;
+    if (!hi_cursor_next(self->cursor.input, &got->item)) return -1;
     return got->item != NULL;
   }
   if (self->ahead_at == self->ahead_count) {
-    int64_t count = hi_cursor_indices(self->input, self->ahead, AHEAD);
+    int64_t count = hi_cursor_indices(self->cursor.input, self->ahead, AHEAD);
     if (count <= 0) return (int)count;
     self->ahead_at = 0;
     self->ahead_count = count;
@@ -116,24 +115,20 @@ static void close_shuffle(hi_cursor *cursor) {
   shuffle_cursor *self = (shuffle_cursor *)cursor;
   clear(self);
   free(self->buffer);
-  hi_cursor_close(self->input);
 }
 
 static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .indices = indices, .close = close_shuffle};
 
+/* A buffer of elements is not a device's business: they do not land before it. */
 static hi_cursor *open_shuffle(helio_dataset *dataset, hi_opening *opening) {
-  shuffle_cursor *self = hi_cursor_new(sizeof *self, &cursor_class, opening);
+  shuffle *opened = (shuffle *)dataset;
+  int64_t birth = 0;
+  if (!opened->same && !hi_opening_birth(opening, &opened->iterations, &birth)) return NULL;
+  shuffle_cursor *self = hi_dataset_open_input(sizeof *self, &cursor_class, dataset, opening, false);
   if (!self) return NULL;
-  bool land = opening->land;
-  self->shuffle = (shuffle *)dataset;
-  self->cursor.table = dataset->table;
-  opening->land = false; /* a buffer of elements is not a device's business */
-  bool born = self->shuffle->same || hi_opening_birth(opening, &self->shuffle->iterations, &self->birth);
-  if (born) self->input = hi_dataset_open(dataset->inputs[0], opening);
-  opening->land = land;
-  if (self->input) return &self->cursor;
-  hi_cursor_close(&self->cursor);
-  return NULL;
+  self->shuffle = opened;
+  self->birth = birth;
+  return &self->cursor;
 }
 
 static const hi_dataset_class class = {.name = "shuffle", .open = open_shuffle};

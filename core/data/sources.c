@@ -210,13 +210,25 @@ static helio_array *read_member(const char *path, const char *member) {
   return csv ? helio_csv_column(csv, member) : NULL;
 }
 
+static helio_array *read_single(const char *path) {
+  const char *const several[] = {".npz", ".safetensors", ".csv"};
+  size_t length = strlen(path);
+  for (size_t i = 0; i < sizeof several / sizeof several[0]; i++) {
+    if (!ends_with(path, length, several[i])) continue;
+    hi_fail(HELIO_INVALID_ARGUMENT, "%s has several arrays; the name of one follows behind a colon, \"%s:NAME\"", path,
+            path);
+    return NULL;
+  }
+  return ends_with(path, length, ".npy") ? helio_read_npy(path) : helio_read_idx(path);
+}
+
 static helio_array *read_array(const char *path) {
   size_t member = path ? member_of(path) : 0;
   if (!path) {
     hi_fail(HELIO_INVALID_ARGUMENT, "a path is NULL");
     return NULL;
   }
-  if (!member) return ends_with(path, strlen(path), ".npy") ? helio_read_npy(path) : helio_read_idx(path);
+  if (!member) return read_single(path);
   char *file = strndup(path, member - 1);
   if (!file) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a path");

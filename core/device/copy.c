@@ -171,6 +171,14 @@ static helio_status order_devices(hi_device *earlier, helio_stream *earlier_stre
   return status;
 }
 
+helio_status hi_streams_order(hi_device *device, int earlier, int later) {
+  helio_stream *first = hi_device_stream(device, earlier), *second = first ? hi_device_stream(device, later) : NULL;
+  if (!second) return helio_error_pending();
+  hi_reason_clear();
+  helio_status status = order_devices(device, first, device, second);
+  return status ? hi_device_failed(device, status, "ordering streams") : HELIO_OK;
+}
+
 /* The way for any two devices: wait for the source, pass through the host, wait for the target. Memory that the host
  * can touch is used in place. */
 static helio_status through_host(hi_device *to, helio_stream *to_stream, helio_place target, hi_device *from,

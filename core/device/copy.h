@@ -22,6 +22,9 @@ helio_status hi_copy_out(hi_device *device, void *target, helio_place source, si
 /* Between any two devices, in the order of their compute streams. */
 helio_status hi_copy(hi_device *to, helio_place target, hi_device *from, helio_place source, size_t bytes);
 
+/* A device's later stream (HI_STREAM_…) waits for what its earlier one was handed so far. */
+helio_status hi_streams_order(hi_device *device, int earlier, int later);
+
 /* The host table's copy (plugin.h). */
 helio_status hi_host_copy(const helio_host *host, const helio_member *to, helio_stream *stream, helio_place target,
                           const helio_member *from, helio_place source, size_t bytes);

@@ -411,6 +411,10 @@ unsigned hi_topology_version(void) {
   return atomic_load_explicit(&version, memory_order_acquire);
 }
 
+int hi_topology_cores(void) {
+  return cores;
+}
+
 static int threads_of_process(void) {
   uint64_t asked = hi_environment_number(HI_NUM_THREADS);
   return asked > 0 ? (int)asked : cores;

@@ -11,6 +11,9 @@ void hi_topology_finish(void);
 /* All logical devices in order of preference. There is always one at least. */
 hi_device *const *hi_devices(int *count);
 
+/* Cores that the process was granted when the library started. */
+int hi_topology_cores(void);
+
 /* Differs whenever hi_devices() does. */
 unsigned hi_topology_version(void);
 

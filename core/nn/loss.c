@@ -8,6 +8,8 @@
 #include "device/status.h"
 #include "nn/samples.h"
 #include "ops/options.h"
+#include "ops/replica.h"
+#include "ops/tape.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 
@@ -190,13 +192,37 @@ static helio_tensor *counted_of(const helio_loss *loss, helio_tensor *labels, co
   return classes ? hi_in_type(hi_loss_counted(&loss->options, classes), type) : NULL;
 }
 
+/* The part of a mean over the whole batch that this replica's losses are: the parts' sum is the mean. */
+static helio_tensor *part_of_mean(helio_tensor *values, helio_tensor *divisor) {
+  const helio_replica *replica = hi_context_now().replica;
+  if (divisor) {
+    hi_tape_pause();
+    divisor = hi_all_reduce(helio_sum(divisor));
+    hi_tape_resume();
+    return hi_divide_no_nan(helio_sum(values), divisor);
+  }
+  if (replica->global_rows < 0) {
+    hi_fail(
+        HELIO_WRONG_STATE,
+        "Please use HELIO_LOSS_SUM or HELIO_LOSS_NONE for loss reduction in a step of several replicas that was not "
+        "given a batch of helio_next_values(): the mean over the global batch needs its size. "
+        "helio_compute_average_loss() takes it");
+    return NULL;
+  }
+  if (values->elements == 0) return helio_sum(values);
+  double row = (double)(values->elements / values->shape.extent[0]);
+  return helio_div(helio_sum(values), hi_scalar_like(values, row * (double)replica->global_rows));
+}
+
 /* The divisor of a mean is the number of losses that count, whatever they weigh. */
 static helio_tensor *reduce(const helio_loss *loss, helio_tensor *values, helio_tensor *weights,
                             helio_tensor *counted) {
   helio_loss_reduction reduction = loss->options.reduction;
   if (!values || reduction == HELIO_LOSS_NONE || values->shape.rank == 0) return values;
-  if (reduction == HELIO_LOSS_SUM || values->elements == 0) return helio_sum(values);
+  if (reduction == HELIO_LOSS_SUM) return helio_sum(values);
   helio_tensor *divisor = reduction == HELIO_LOSS_MEAN || !weights ? counted : weights;
+  if (hi_replicas_together()) return part_of_mean(values, divisor);
+  if (values->elements == 0) return helio_sum(values);
   return divisor ? hi_divide_no_nan(helio_sum(values), helio_sum(divisor)) : helio_mean(values);
 }
 

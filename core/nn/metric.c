@@ -48,6 +48,7 @@ static helio_metric *new_metric(const hi_metric_kind *kind, const helio_metric_o
   metric->options = *options;
   metric->options.name = NULL;
   if (!options->k) metric->options.k = 5;
+  if (!options->type) metric->options.type = HELIO_FLOAT32;
   if (is_default(options->threshold)) metric->options.threshold = options->top_k ? -INFINITY : 0.5;
   if (take_thresholds(metric, options->thresholds, options->threshold_count)) return NULL;
   metric->name = strdup(name);
@@ -90,6 +91,10 @@ static helio_status check_choice(const hi_metric_kind *kind, const helio_metric_
 
 static helio_status check_options(const hi_metric_kind *kind, const helio_metric_options *o) {
   bool threshold = !is_default(o->threshold);
+  if (o->type && o->type != HELIO_FLOAT32 && o->type != HELIO_FLOAT64) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "a metric cannot count in %s",
+                   hi_type_valid(o->type) ? helio_type_name(o->type) : "a type that does not exist");
+  }
   if (o->k && !(kind->options & HI_METRIC_K)) return hi_fail(HELIO_INVALID_ARGUMENT, "the metric has no option k");
   if (o->k < 0) return hi_fail(HELIO_INVALID_ARGUMENT, "k is %d", o->k);
   if (threshold && !(kind->options & HI_METRIC_THRESHOLD)) {
@@ -202,7 +207,7 @@ static helio_status build(helio_metric *metric) {
   helio_variable *states[HI_METRIC_STATES] = {NULL};
   int count = 0;
   for (; count < HI_METRIC_STATES && names[count]; count++) {
-    states[count] = hi_variable_new(names[count], helio_fill(shape, 0), &traits);
+    states[count] = hi_variable_new(names[count], helio_fill(shape, 0, .type = metric->options.type), &traits);
     if (!states[count]) return helio_error_pending();
   }
   for (int i = 0; i < count; i++) {
@@ -270,7 +275,8 @@ static helio_status update(const helio_metric_update_options *o) {
   if (!status) status = kind->family->add(metric, kind, o, additions);
   if (!status) atomic_store(&metric->kind, kind);
   for (int i = 0; !status && i < metric->variables.count; i++) {
-    status = helio_assign_add(metric->states[i], additions[i]);
+    helio_tensor *addition = hi_in_type(additions[i], metric->options.type);
+    status = addition ? helio_assign_add(metric->states[i], addition) : helio_error_pending();
   }
   return status;
 }
@@ -316,7 +322,7 @@ helio_status helio_metric_reset(helio_metric *metric) {
   if (status) return status;
   helio_scope pool = begin();
   for (int i = 0; !status && atomic_load(&metric->ready) && i < metric->variables.count; i++) {
-    helio_tensor *zeros = helio_fill(helio_variable_shape(metric->states[i]), 0);
+    helio_tensor *zeros = helio_fill(helio_variable_shape(metric->states[i]), 0, .type = metric->options.type);
     status = zeros ? helio_assign(metric->states[i], zeros) : helio_error_pending();
   }
   return finish(metric, &pool, status);

@@ -86,11 +86,11 @@ static helio_tensor *total_of(helio_tensor *x) {
 /* Axes that only the values have are reduced before they are weighted, those behind the first one after it, of values
  * and weights. */
 static helio_status weigh(helio_tensor **values, helio_tensor **weights, reduction *reduce) {
-  helio_tensor *v = *values, *w = hi_in_type(*weights, HELIO_FLOAT32);
+  helio_tensor *v = *values, *w = hi_in_type(*weights, v->type);
   if (hi_match_ranks(&v, &w)) return helio_error_pending();
   v = reduce_from(v, w->shape.rank, reduce);
   w = hi_weights_for(w, v);
-  if (w && !hi_shape_equal(&w->shape, &v->shape)) w = helio_mul(w, helio_fill(v->shape, 1));
+  if (w && !hi_shape_equal(&w->shape, &v->shape)) w = helio_mul(w, helio_fill(v->shape, 1, .type = v->type));
   *values = helio_mul(v, w);
   *weights = reduce_from(w, 1, reduce);
   return helio_error_pending();
@@ -104,7 +104,7 @@ static helio_status take_samples(const helio_metric *metric, const hi_metric_kin
   helio_tensor *found = update->labels;
   if (kind->values) found = kind->values(metric, update->labels, update->predictions);
   if (kind->loss) found = hi_loss_values(&loss, update->labels, update->predictions);
-  *values = hi_in_type(found, HELIO_FLOAT32);
+  *values = hi_in_type(found, metric->options.type);
   *weights = update->sample_weights;
   if (!*values || (*weights && weigh(values, weights, reduce))) return helio_error_pending();
   *values = reduce_from(*values, 1, reduce);
@@ -117,7 +117,7 @@ static helio_status add_to_mean(const helio_metric *metric, const hi_metric_kind
   if (take_samples(metric, kind, update, helio_mean_with, &values, &weights)) return helio_error_pending();
   double count = values->shape.rank ? (double)values->shape.extent[0] : 1;
   additions[0] = total_of(values);
-  additions[1] = weights ? total_of(weights) : hi_scalar(HELIO_FLOAT32, count);
+  additions[1] = weights ? total_of(weights) : hi_scalar(values->type, count);
   return helio_error_pending();
 }
 

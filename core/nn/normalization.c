@@ -108,6 +108,20 @@ static helio_status move(helio_layer *layer, const char *local_name, helio_tenso
   return status;
 }
 
+/* Of what all replicas see. Each sample counts once, so replicas may have unequal numbers of them, or none. */
+static helio_tensor *moments_of_all(helio_tensor *x, helio_tensor **variance) {
+  int64_t channels = x->shape.extent[x->shape.rank - 1], rows = channels ? x->elements / channels : 0;
+  helio_tensor *samples = helio_reshape(x, HELIO_SHAPE(rows, channels));
+  hi_tape_pause();
+  helio_tensor *total = hi_all_reduce(hi_scalar_like(x, (double)rows));
+  total = helio_maximum(total, hi_scalar_like(x, 1));
+  hi_tape_resume();
+  helio_tensor *mean = helio_div(hi_all_reduce(helio_sum(samples, .axes = HELIO_AXES(0))), total);
+  helio_tensor *squares = helio_square(helio_sub(samples, mean));
+  *variance = helio_div(hi_all_reduce(helio_sum(squares, .axes = HELIO_AXES(0))), total);
+  return helio_error_pending() ? NULL : mean;
+}
+
 /* A layer that is not trainable keeps its statistics and uses them, as in Keras. */
 static helio_tensor *batch_call(helio_layer *layer, helio_tensor *const *inputs, int count, bool training) {
   const helio_batch_normalization_options *o = layer->options;
@@ -118,8 +132,9 @@ static helio_tensor *batch_call(helio_layer *layer, helio_tensor *const *inputs,
   helio_tensor *x = hi_axes_of(&along, shape, &axes) ? NULL : hi_axes_joined(inputs[0], &axes);
   if (!x) return NULL;
   if (training && !layer->not_trainable) {
-    mean = helio_nn_moments(x, &variance);
-    bool any = x->elements > 0; /* a batch of none, which a replica may get, says nothing */
+    bool together = o->synchronized && hi_replicas_together();
+    mean = together ? moments_of_all(x, &variance) : helio_nn_moments(x, &variance);
+    bool any = together || x->elements > 0; /* a batch of none, which a replica may get, says nothing by itself */
     if (!mean || (any && move(layer, "moving_mean", mean, o->momentum))) return NULL;
     if (any && move(layer, "moving_variance", variance, o->momentum)) return NULL;
   } else {
@@ -207,7 +222,7 @@ static const hi_field batch_fields[] = {
     {"gamma_regularizer", HI_FIELD_REGULARIZER, offsetof(helio_batch_normalization_options, gamma_regularizer), NULL},
     {"beta_constraint", HI_FIELD_FIXED, 0, "null"},
     {"gamma_constraint", HI_FIELD_FIXED, 0, "null"},
-    {"synchronized", HI_FIELD_FIXED, 0, "false"},
+    {"synchronized", HI_FIELD_FLAG, offsetof(helio_batch_normalization_options, synchronized), NULL},
     {"renorm", HI_FIELD_FIXED, 0, "false"},
     {"renorm_clipping", HI_FIELD_FIXED, 0, "null"},
     {"renorm_momentum", HI_FIELD_FIXED, 0, "0.99"},

@@ -71,27 +71,6 @@ static helio_status check_missing(helio_optimizer *optimizer, const hi_gradient 
   return HELIO_OK;
 }
 
-/* Gradients by the place of their variable among the optimizer's; no values: none. Preparing replaces them by tensors
- * of the step's pool. NULL with the error set. */
-static hi_gradient *sorted(const helio_optimizer *optimizer, const helio_gradients *gradients,
-                           const helio_variables *variables) {
-  hi_gradient *result = calloc((size_t)optimizer->tracked.count + 1, sizeof *result);
-  if (!result) {
-    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a list of %d gradients", variables->count);
-    return NULL;
-  }
-  for (int i = 0; i < variables->count; i++) {
-    hi_gradient *place = &result[hi_optimizer_find(optimizer, variables->at[i], i)];
-    if (place->values) {
-      hi_fail(HELIO_INVALID_ARGUMENT, "%s stands twice in the list of variables", variables->at[i]->name);
-      free(result);
-      return NULL;
-    }
-    *place = gradients->list[i];
-  }
-  return result;
-}
-
 /* ---- preparing ---- */
 
 /* Does something with the gradient of one variable, on the variable's device. `user` is what all have in common. */
@@ -291,43 +270,114 @@ static helio_status write_all(turn *t, hi_gradient *gradients) {
   return status ? status : clear_accumulators(t->optimizer);
 }
 
-/* The step counts where every replica has come to it: behind that there are only writes, the same on each. */
+/* The step counts where every replica has come to it: behind that there are only writes, the same on each. The
+ * gradients are the sums of all replicas'. */
 static helio_status take_step(turn *t, hi_replicas *together, hi_gradient *gradients,
                               const helio_variables *variables) {
-  helio_status status = HELIO_OK;
-  if (together) status = together->services->sum_gradients(together, gradients, t->optimizer->tracked.count);
-  if (!status) status = check_missing(t->optimizer, gradients, variables);
+  helio_status status = check_missing(t->optimizer, gradients, variables);
   if (!status && !t->waits) status = prepare(t->optimizer, gradients);
   if (!status && together) status = together->services->meet(together, count_turn, t);
   if (!status) status = write_all(t, gradients);
   return status || together ? status : count_turn((void *[]){t}, 1);
 }
 
+/* From gradients that come one by one to the step. */
+typedef struct step {
+  helio_optimizer *optimizer;
+  const helio_variables *variables;
+  hi_replicas *together;
+  hi_summing *summing; /* NULL: there is one replica */
+  turn turn;
+  hi_gradient *list; /* by the place of the variable among the optimizer's, tensors of the step's pool */
+} step;
+
+/* The variables were checked. */
+static helio_status step_begin(step *s, helio_optimizer *optimizer, const helio_variables *variables) {
+  *s = (step){.optimizer = optimizer, .variables = variables, .together = hi_replicas_together()};
+  helio_status status = hi_optimizer_track(optimizer, variables);
+  if (status) return status;
+  int count = optimizer->tracked.count;
+  s->list = calloc((size_t)count + 1, sizeof *s->list);
+  if (!s->list) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a list of %d gradients", count);
+  s->turn = next_turn(optimizer);
+  if (!s->together) return HELIO_OK;
+  s->summing = s->together->services->sums_begin(s->together, optimizer->tracked.variables, s->list, count);
+  return s->summing ? HELIO_OK : helio_error_pending();
+}
+
+/* The place of a variable's gradient, where none stands yet. */
+static hi_gradient *place_of(const step *s, int index) {
+  const helio_variable *variable = s->variables->at[index];
+  hi_gradient *place = &s->list[hi_optimizer_find(s->optimizer, variable, index)];
+  if (!place->values) return place;
+  hi_fail(HELIO_INVALID_ARGUMENT, "%s stands twice in the list of variables", variable->name);
+  return NULL;
+}
+
+static helio_status step_ready(void *user, int index, const hi_gradient *gradient) {
+  step *s = user;
+  hi_gradient *place = place_of(s, index);
+  if (!place) return helio_error_pending();
+  hi_tape_pause();
+  *place = *gradient;
+  helio_status status = s->together->services->sums_ready(s->summing, (int)(place - s->list));
+  hi_tape_resume();
+  return status;
+}
+
+/* An error that is pending ends the step, here and for the other replicas. */
+static helio_status step_end(step *s) {
+  helio_status status = helio_error_pending();
+  hi_tape_pause();
+  if (s->summing) status = s->together->services->sums_end(s->summing);
+  if (!status) status = take_step(&s->turn, s->together, s->list, s->variables);
+  hi_tape_resume();
+  free(s->list);
+  return status;
+}
+
+static void take_gradients(step *s, const helio_gradients *gradients) {
+  for (int i = 0; i < s->variables->count; i++) {
+    hi_gradient *place = place_of(s, i);
+    if (!place) return;
+    *place = gradients->list[i];
+  }
+}
+
 helio_status helio_apply_gradients(helio_optimizer *optimizer, const helio_gradients *gradients,
                                    const helio_variables *variables) {
+  step s;
   helio_status status = hi_enter(__func__);
   if (!status) status = check(optimizer, gradients, variables);
   if (status || variables->count == 0) return status; /* of no variables there is no step, as in Keras */
-  status = hi_optimizer_track(optimizer, variables);
-  hi_gradient *list = status ? NULL : sorted(optimizer, gradients, variables);
-  if (!list) return helio_error_pending();
-  turn t = next_turn(optimizer);
   helio_scope pool = helio_pool_enter();
-  hi_tape_pause();
-  status = take_step(&t, hi_replicas_together(), list, variables);
-  hi_tape_resume();
+  if (!step_begin(&s, optimizer, variables)) take_gradients(&s, gradients);
+  status = step_end(&s);
   helio_pool_leave(&pool);
-  free(list);
   return status;
+}
+
+/* What travelled already stands in the list as a sum; what was told of but waits, and what was not, is put in now. */
+static void take_rest(step *s, const helio_gradients *gradients) {
+  for (int i = 0; i < s->variables->count; i++) {
+    hi_gradient *place = &s->list[hi_optimizer_find(s->optimizer, s->variables->at[i], i)];
+    if (!place->values) *place = gradients->list[i];
+  }
 }
 
 helio_status helio_minimize(helio_optimizer *optimizer, helio_tape *tape, helio_tensor *loss,
                             const helio_variables *variables) {
+  step s;
   helio_status status = hi_enter(__func__);
-  if (status) return status;
+  if (!status) status = hi_optimizer_check(optimizer, variables);
+  if (status || variables->count == 0) return status;
   helio_scope pool = helio_pool_enter();
-  helio_gradients *gradients = helio_gradient(tape, loss, variables);
-  status = gradients ? helio_apply_gradients(optimizer, gradients, variables) : helio_error_pending();
+  if (!step_begin(&s, optimizer, variables)) {
+    helio_gradient_options o = {.size = sizeof o, .tape = tape, .target = loss, .variables = variables};
+    helio_gradients *gradients = hi_gradient_of(&o, s.together ? step_ready : NULL, &s);
+    if (gradients) take_rest(&s, gradients);
+  }
+  status = step_end(&s);
   helio_pool_leave(&pool);
   return status;
 }

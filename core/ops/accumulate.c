@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/accumulate.h"
 
+#include <stdio.h>
+
+#include "device/copy.h"
+#include "device/topology.h"
+#include "ops/placement.h"
 #include "ops/plans.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
-/* into = into (operation) other, where `other` has as many elements as `into`, or one. */
-static helio_status apply(hi_device *device, int stream, helio_operation operation, const helio_accumulation *what,
-                          helio_place other, size_t other_count) {
+/* into = into (operation) other, where `other` has as many elements as `into`, or one. HELIO_NOT_SUPPORTED: the device
+ * has no kernel for it. */
+static helio_status apply_here(hi_device *device, int stream, helio_operation operation, const helio_accumulation *what,
+                               helio_place other, size_t other_count) {
   helio_type type = (helio_type)what->type;
   helio_tensor a = {.type = type, .shape = {1, {(int64_t)what->count}}};
   helio_tensor b = {.type = type, .shape = {1, {(int64_t)other_count}}};
@@ -21,6 +27,58 @@ static helio_status apply(hi_device *device, int stream, helio_operation operati
   if (status) return status;
   status = hi_plan_run(plan, device, stream, &call, (helio_place[]){what->into, other, what->into});
   hi_plan_release(plan);
+  return status;
+}
+
+/* The same on another device, with copies of both in two blocks there. Everybody waits. */
+static helio_status apply_on(hi_device *elsewhere, hi_device *device, helio_operation operation,
+                             const helio_accumulation *what, helio_place other, size_t other_count,
+                             hi_block *const blocks[2]) {
+  size_t element = helio_type_bytes((helio_type)what->type);
+  const helio_member *here = &device->member, *there = &elsewhere->member;
+  helio_stream *stream = elsewhere->streams[HI_STREAM_COMPUTE];
+  helio_accumulation copied = *what;
+  copied.stream = stream;
+  copied.into = blocks[0]->place;
+  helio_status status = here->streams->synchronize(here->device, what->stream);
+  if (!status) status = hi_host_copy(NULL, there, stream, copied.into, here, what->into, what->count * element);
+  if (!status) status = hi_host_copy(NULL, there, stream, blocks[1]->place, here, other, other_count * element);
+  if (!status) {
+    status = apply_here(elsewhere, HI_STREAM_COMPUTE, operation, &copied, blocks[1]->place, other_count);
+  }
+  if (!status) status = there->streams->synchronize(there->device, stream);
+  if (!status) status = hi_host_copy(NULL, here, what->stream, what->into, there, copied.into, what->count * element);
+  return status ? status : here->streams->synchronize(here->device, what->stream);
+}
+
+static helio_status apply_elsewhere(hi_device *elsewhere, hi_device *device, helio_operation operation,
+                                    const helio_accumulation *what, helio_place other, size_t other_count) {
+  size_t bytes = what->count * helio_type_bytes((helio_type)what->type);
+  helio_status status = hi_device_use(elsewhere);
+  if (status) return status;
+  hi_block *blocks[2] = {hi_arena_allocate(elsewhere->arena, bytes, HI_STREAM_COMPUTE, "sum for another device"), NULL};
+  if (blocks[0]) blocks[1] = hi_arena_allocate(elsewhere->arena, bytes, HI_STREAM_COMPUTE, "sum for another device");
+  status = blocks[1] ? apply_on(elsewhere, device, operation, what, other, other_count, blocks) : helio_error_pending();
+  hi_block_release(blocks[1]);
+  hi_block_release(blocks[0]);
+  return status;
+}
+
+/* On the device itself or, where it has no kernel, on the first that has one. */
+static helio_status apply(hi_device *device, int stream, helio_operation operation, const helio_accumulation *what,
+                          helio_place other, size_t other_count) {
+  char reason[600];
+  helio_status status = apply_here(device, stream, operation, what, other, other_count);
+  if (status != HELIO_NOT_SUPPORTED) return status;
+  snprintf(reason, sizeof reason, "%s", hi_reason(status));
+  int count;
+  hi_device *const *devices = hi_devices(&count);
+  for (int i = 0; i < count && status == HELIO_NOT_SUPPORTED; i++) {
+    if (devices[i]->physical->plugin == device->physical->plugin) continue;
+    status = apply_elsewhere(devices[i], device, operation, what, other, other_count);
+    if (!status) return hi_placement_elsewhere(hi_row_of(operation), devices[i], device->name, reason);
+  }
+  if (status == HELIO_NOT_SUPPORTED) hi_reason_say("%s", reason);
   return status;
 }
 

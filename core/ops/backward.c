@@ -63,11 +63,26 @@ helio_gradients *hi_gradients_new(int count) {
 
 /* ---- one walk ---- */
 
+/* What gradients are asked for. */
+typedef struct sources {
+  int count;
+  helio_tensor **tensors;
+} sources;
+
+/* A gradient that is asked for, and the first call on the tape that has a part in it: the last that the walk meets. */
+typedef struct due {
+  int node, slot, source;
+} due;
+
 typedef struct walk {
   helio_tape *tape;
-  hi_gradient *gradients; /* by slot, with references */
-  bool *useful;           /* by slot: what is asked for depends on it */
-  bool *asked;            /* by slot: its gradient is to stay */
+  hi_gradient *gradients;   /* by slot, with references */
+  bool *useful;             /* by slot: what is asked for depends on it */
+  bool *asked;              /* by slot: its gradient is to stay */
+  hi_gradient_ready *ready; /* NULL: nobody waits */
+  void *user;
+  due *due; /* the ones of sources, in the order of the walk */
+  int due_count, due_next;
 } walk;
 
 static helio_status walk_begin(walk *w, helio_tape *tape) {
@@ -85,6 +100,7 @@ static void walk_end(walk *w) {
   free(w->gradients);
   free(w->useful);
   free(w->asked);
+  free(w->due);
 }
 
 /* Only what lies between the target and what is asked for is walked. */
@@ -222,6 +238,44 @@ static helio_status step_back(walk *w, const hi_tape_node *node) {
   return status;
 }
 
+static int in_order_of_walk(const void *a, const void *b) {
+  const due *first = a, *second = b;
+  return first->node != second->node ? second->node - first->node : first->source - second->source;
+}
+
+/* Finds out when each gradient that somebody waits for will be complete. */
+static helio_status make_timetable(walk *w, const sources *list) {
+  int *first = malloc(((size_t)w->tape->slot_count + 1) * sizeof *first);
+  w->due = calloc((size_t)list->count + 1, sizeof *w->due);
+  if (!first || !w->due) {
+    free(first);
+    return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the gradients of %d tensors", list->count);
+  }
+  memset(first, -1, ((size_t)w->tape->slot_count + 1) * sizeof *first);
+  for (int i = w->tape->node_count - 1; i >= 0; i--) {
+    const hi_tape_node *node = w->tape->nodes[i];
+    for (int j = 0; j < node->input_count; j++) {
+      if (node->operands[j].slot >= 0) first[node->operands[j].slot] = i;
+    }
+  }
+  for (int i = 0; i < list->count; i++) {
+    int slot = hi_tape_slot(w->tape, list->tensors[i]->id);
+    if (slot >= 0 && first[slot] >= 0) w->due[w->due_count++] = (due){first[slot], slot, i};
+  }
+  free(first);
+  qsort(w->due, (size_t)w->due_count, sizeof *w->due, in_order_of_walk);
+  return HELIO_OK;
+}
+
+static helio_status tell(walk *w, int node) {
+  helio_status status = HELIO_OK;
+  for (; w->due_next < w->due_count && w->due[w->due_next].node == node && !status; w->due_next++) {
+    const due *d = &w->due[w->due_next];
+    status = w->ready(w->user, d->source, &w->gradients[d->slot]);
+  }
+  return status;
+}
+
 /* What a call computed is freed as soon as the walk has passed it, unless the tape is to be walked again. */
 static helio_status walk_back(walk *w) {
   helio_status status = HELIO_OK;
@@ -230,6 +284,7 @@ static helio_status walk_back(walk *w) {
     helio_scope pool = helio_pool_enter();
     status = step_back(w, node);
     helio_pool_leave(&pool);
+    if (!status && w->ready) status = tell(w, i);
     if (w->tape->persistent) continue;
     hi_tape_node_free(node);
     w->tape->node_count = i;
@@ -238,11 +293,6 @@ static helio_status walk_back(walk *w) {
 }
 
 /* ---- the call ---- */
-
-typedef struct sources {
-  int count;
-  helio_tensor **tensors;
-} sources;
 
 /* The variables' values and then the tensors, whose gradients are asked for. */
 static helio_status list_sources(const helio_gradient_options *o, sources *list) {
@@ -308,10 +358,14 @@ static helio_status check(const helio_gradient_options *o) {
                  hi_shape_text(&o->target->shape, b));
 }
 
-static helio_status run(const helio_gradient_options *o, const sources *list, helio_gradients *result) {
+static helio_status run(const helio_gradient_options *o, const sources *list, hi_gradient_ready *ready, void *user,
+                        helio_gradients *result) {
   walk w;
   helio_status status = walk_begin(&w, o->tape);
+  w.ready = ready;
+  w.user = user;
   if (!status) status = ask_for(&w, list);
+  if (!status && ready) status = make_timetable(&w, list);
   if (!status) status = seed(&w, o);
   o->tape->busy = true;
   if (!status) status = walk_back(&w);
@@ -329,17 +383,22 @@ static helio_status run(const helio_gradient_options *o, const sources *list, he
   return status;
 }
 
-helio_gradients *helio_gradient_with(const helio_gradient_options *given) {
-  helio_gradient_options o;
+helio_gradients *hi_gradient_of(const helio_gradient_options *options, hi_gradient_ready *ready, void *user) {
+  helio_gradient_options o = *options;
   sources list = {0};
-  if (!hi_options_enter("helio_gradient", &o, sizeof o, given) || check(&o)) return NULL;
+  if (check(&o)) return NULL;
   hi_tape_pause(); /* asking for a variable's value is no use of it */
   helio_status status = list_sources(&o, &list);
   hi_tape_resume();
   helio_gradients *result = status ? NULL : hi_gradients_new(list.count);
-  if (result) status = run(&o, &list, result);
+  if (result) status = run(&o, &list, ready, user, result);
   free(list.tensors);
   return status ? NULL : result;
+}
+
+helio_gradients *helio_gradient_with(const helio_gradient_options *given) {
+  helio_gradient_options o;
+  return hi_options_enter("helio_gradient", &o, sizeof o, given) ? hi_gradient_of(&o, NULL, NULL) : NULL;
 }
 
 /* ---- looking at the result ---- */

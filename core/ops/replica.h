@@ -9,6 +9,7 @@
 #include "tensor/object.h"
 
 typedef struct hi_replicas hi_replicas;
+typedef struct hi_summing hi_summing;
 
 /* Called once with what each replica brought, in the order of replicas. */
 typedef helio_status (*hi_merge)(void *const *brought, int count);
@@ -26,10 +27,15 @@ typedef struct hi_replica_services {
   /* Replica 0's tensor on each replica; a new tensor on all others. */
   helio_tensor *(*broadcast)(hi_replicas *replicas, helio_tensor *tensor);
 
-  /* Replaces the gradients, of which every replica has as many, by their sums over replicas: those of rows by the rows
-   * of all. What one replica lacks counts as zeros there; what all lack stays so. The new tensors belong to the
-   * innermost pool. */
-  helio_status (*sum_gradients)(hi_replicas *replicas, hi_gradient *gradients, int count);
+  /* Replaces gradients, of which every replica has as many, by their sums over replicas: those of rows by the rows of
+   * all. What one replica lacks counts as zeros there; what all lack stays so. The new tensors belong to the innermost
+   * pool.
+   * Begin: the list, which may be empty yet; `key` tells it from other lists. NULL with the error set.
+   * Ready: this gradient stands in the list now, and may travel while others are computed. Need not be called.
+   * End: all gradients stand in the list; or, if an error is pending, it will never be whole. Frees the summing. */
+  hi_summing *(*sums_begin)(hi_replicas *replicas, const void *key, hi_gradient *gradients, int count);
+  helio_status (*sums_ready)(hi_summing *summing, int index);
+  helio_status (*sums_end)(hi_summing *summing);
 } hi_replica_services;
 
 struct hi_replicas {

@@ -23,7 +23,7 @@ static int list_all(hi_collective list[MOST_COLLECTIVES]) {
   hi_plugin *const *plugins = hi_collectives(&plugin_count);
   list[count++] = built_in;
   for (int i = 0; i < plugin_count && count < MOST_COLLECTIVES; i++) {
-    hi_collective next = {plugins[i]->report.name, &plugins[i]->collective, plugins[i]->state, &plugins[i]->host};
+    hi_collective next = {plugins[i]->report.name, &plugins[i]->collective, plugins[i]->state};
     int at = count++;
     for (; at > 0 && strcmp(list[at - 1].name, next.name) > 0; at--) list[at] = list[at - 1];
     list[at] = next;
@@ -132,6 +132,12 @@ helio_status hi_collective_choose(hi_device *const *devices, int count, const ch
   free(members.members);
   if (!status) *choice = made;
   return status;
+}
+
+const char *helio_collective_name(int index) {
+  hi_collective list[MOST_COLLECTIVES];
+  if (hi_enter(__func__)) return NULL;
+  return index >= 0 && index < list_all(list) ? list[index].name : NULL;
 }
 
 helio_status hi_collective_new_id(const hi_collective_choice *choice, void *id) {

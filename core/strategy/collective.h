@@ -21,9 +21,8 @@
 /* A collective, of a plugin or the core's own. Valid until the library ends. */
 typedef struct hi_collective {
   const char *name;
-  const helio_collective_table *table; /* reduce, all_gather and reduce_scatter may be NULL, other entries are not */
+  const helio_collective_table *table; /* optional entries may be NULL: a communicator knows what stands for them */
   helio_plugin_state *state;
-  const helio_host *host; /* NULL for the core's own, which needs none */
 } hi_collective;
 
 typedef struct hi_collective_choice {

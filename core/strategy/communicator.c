@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "device/copy.h"
+#include "device/topology.h"
 #include "ops/accumulate.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
-#include "runtime/machine.h"
 #include "strategy/collective.h"
 #include "tensor/tensor.h"
 
@@ -320,7 +320,7 @@ helio_status hi_communicator_reduce_scatter(hi_communicator *c, const hi_exchang
 static helio_status join(hi_communicator *c, const hi_collective *collective,
                          const hi_communicator_settings *settings) {
   /* More ranks than cores: a thread that spins keeps the one that it waits for from running. */
-  bool crowded = settings->rank_count > (uint32_t)hi_machine_cores();
+  bool crowded = settings->rank_count > (uint32_t)hi_topology_cores();
   uint64_t seconds = hi_environment_number(HI_TIMEOUT);
   helio_communicator_options options = {.size = sizeof options,
                                         .id = settings->id,

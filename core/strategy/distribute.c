@@ -25,7 +25,6 @@ typedef struct share_cursor {
   hi_cursor cursor;
   const shared *share;
   hi_cursor *sources[HELIO_MAX_REPLICAS];
-  hi_item *last[HELIO_MAX_REPLICAS]; /* of each source that has none any more: the shapes of an empty batch */
 } share_cursor;
 
 static bool begin(hi_cursor *cursor, uint64_t epoch) {
@@ -74,24 +73,19 @@ static helio_status cut(const share_cursor *self, const hi_item *batch, hi_item 
   return status;
 }
 
-/* Every source's next batch; none of any is the end. A source that has ended before others gives batches of no rows. */
+/* Every source's next batch; none of any is the end. A source that has ended before others gives batches of no rows,
+ * which for the rest look like another's. */
 static helio_status collect(share_cursor *self, hi_item **all) {
-  hi_item *batches[HELIO_MAX_REPLICAS] = {NULL};
-  int count = self->share->source_count, left = 0;
+  hi_item *batches[HELIO_MAX_REPLICAS] = {NULL}, *some = NULL;
+  int count = self->share->source_count;
   helio_status status = HELIO_OK;
   for (int i = 0; i < count && !status; i++) {
     if (!hi_cursor_next(self->sources[i], &batches[i])) status = helio_error_pending();
-    if (!batches[i]) continue;
-    left++;
-    hi_drop(self->last[i]);
-    hi_hold(batches[i]);
-    self->last[i] = batches[i];
+    if (!some) some = batches[i];
   }
-  for (int i = 0; i < count && left > 0 && !status; i++) {
-    hi_item *batch = batches[i] ? batches[i] : self->last[i] ? self->last[i] : self->last[0];
-    int64_t rows = batch ? hi_item_rows(batch) : -1;
-    if (rows >= 0) status = land(self, batch, 0, batches[i] ? rows : 0, i, all);
-    if (rows < 0) status = hi_fail(HELIO_INVALID_ARGUMENT, "the dataset of replica %d has no element", i);
+  for (int i = 0; i < count && some && !status; i++) {
+    int64_t rows = batches[i] ? hi_item_rows(batches[i]) : 0;
+    status = rows < 0 ? helio_error_pending() : land(self, batches[i] ? batches[i] : some, 0, rows, i, all);
   }
   for (int i = 0; i < count; i++) hi_drop(batches[i]);
   return status;
@@ -129,10 +123,7 @@ static int64_t skip(hi_cursor *cursor, int64_t count) {
 
 static void close_share(hi_cursor *cursor) {
   share_cursor *self = (share_cursor *)cursor;
-  for (int i = 0; i < self->share->source_count; i++) {
-    hi_cursor_close(self->sources[i]);
-    hi_drop(self->last[i]);
-  }
+  for (int i = 0; i < self->share->source_count; i++) hi_cursor_close(self->sources[i]);
 }
 
 static const hi_cursor_class cursor_class = {.begin = begin, .next = next, .skip = skip, .close = close_share};
@@ -142,15 +133,12 @@ static hi_cursor *open_share(helio_dataset *dataset, hi_opening *opening) {
   share_cursor *self = hi_cursor_new(sizeof *self, &cursor_class, opening);
   if (!self) return NULL;
   self->share = from;
-  bool land_before = opening->land;
-  opening->land = false; /* pieces land here, not whole batches before */
   for (int i = 0; i < from->source_count; i++) {
     self->sources[i] = hi_dataset_open(from->sources[i], opening);
     if (self->sources[i]) continue;
     hi_cursor_close(&self->cursor);
     return NULL;
   }
-  opening->land = land_before;
   return &self->cursor;
 }
 
@@ -161,6 +149,13 @@ static void end_share(helio_dataset *dataset) {
 }
 
 static const hi_dataset_class class = {.name = "distribute", .open = open_share, .end = end_share};
+
+/* An iteration goes on until the longest source has ended. */
+static int64_t longer(int64_t a, int64_t b) {
+  if (a == HELIO_UNKNOWN || b == HELIO_UNKNOWN) return HELIO_UNKNOWN;
+  if (a == HELIO_INFINITE || b == HELIO_INFINITE) return HELIO_INFINITE;
+  return a > b ? a : b;
+}
 
 static shared *new_share(helio_strategy *strategy, helio_dataset *const *sources, int count) {
   shared *self = hi_dataset_new(sizeof *self, &class, sources, 1);
@@ -173,7 +168,7 @@ static shared *new_share(helio_strategy *strategy, helio_dataset *const *sources
     if (!hi_dataset_usable(source)) return NULL;
     hi_hold(source);
     self->sources[self->source_count] = source;
-    if (source->cardinality != self->dataset.cardinality) self->dataset.cardinality = HELIO_UNKNOWN;
+    self->dataset.cardinality = longer(self->dataset.cardinality, source->cardinality);
   }
   return self;
 }

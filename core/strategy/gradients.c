@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of gradients over replicas. What all replicas have is agreed on first; then dense gradients travel packed in
- * buckets, in the order of the list, and rows are gathered. */
+/* Sums of gradients over replicas: dense ones travel packed in buckets, from the end of the list to its beginning,
+ * because that is how the backward pass comes by them; rows are gathered.
+ *
+ * What the replicas have is agreed on where they meet, and buckets are made by that. Where all devices work while their
+ * threads go on, the buckets of the step before serve from the second step on: each is summed, on a stream of its own,
+ * as soon as its gradients are there. Whether the replicas still have what they had is then agreed on at the end. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/arena.h"
 #include "device/copy.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
@@ -21,26 +26,47 @@ typedef struct agreed {
   int64_t rows[HELIO_MAX_REPLICAS]; /* of each replica, where the gradient is rows */
 } agreed;
 
+/* Dense gradients of one type, from place `last` down to place `first`. */
+typedef struct bucket {
+  helio_type type;
+  int first, last, members;
+  size_t bytes;
+} bucket;
+
 /* Written when the replicas meet, read by all until they meet again. */
 struct hi_gradient_plan {
-  int count;
-  agreed gradients[];
+  const void *key; /* of the list that it was made for */
+  int count, bucket_count;
+  agreed *gradients;
+  bucket *buckets; /* in the order in which they travel; room for `count` */
 };
 
 void hi_gradient_plan_free(struct hi_gradient_plan *plan) {
+  if (!plan) return;
+  free(plan->gradients);
+  free(plan->buckets);
   free(plan);
 }
 
-typedef struct visit {
+/* One replica's part. */
+struct hi_summing {
   helio_strategy *strategy;
-  const hi_gradient *gradients;
-  int count;
-} visit;
+  const void *key;
+  hi_gradient *gradients;
+  int count, replica;
+  hi_device *device;
+  bool early;   /* buckets of the step before travel while gradients are computed */
+  int next;     /* bucket that is to travel next */
+  int *missing; /* by bucket: gradients that it waits for */
+  bool *none;   /* by gradient: the replica has none */
+  bool *summed; /* by gradient */
+};
+
+/* ---- agreeing ---- */
 
 /* Rows, if all that have the gradient have rows; the whole, if one has that. */
 static helio_status add_replica(agreed *a, int replica, const hi_gradient *gradient) {
   char first[HI_SHAPE_TEXT], other[HI_SHAPE_TEXT];
-  if (!gradient->values) return HELIO_OK;
   const helio_shape *shape = gradient->indices ? &gradient->shape : &gradient->values->shape;
   if (a->kind == NONE) {
     a->kind = gradient->indices ? ROWS : DENSE;
@@ -60,195 +86,285 @@ static helio_status add_replica(agreed *a, int replica, const hi_gradient *gradi
   return HELIO_OK;
 }
 
-static helio_status agree(void *const *brought, int replicas) {
-  const visit *first = brought[0];
-  struct hi_gradient_plan *plan = first->strategy->plan;
-  helio_status status = HELIO_OK;
-  for (int i = 1; i < replicas; i++) {
-    const visit *v = brought[i];
-    if (v->count == first->count) continue;
-    return hi_fail(HELIO_INVALID_ARGUMENT, "replica 0 has %d gradients and replica %d has %d", first->count, i,
-                   v->count);
-  }
-  if (!plan || plan->count != first->count) {
-    free(plan);
-    plan = calloc(1, sizeof *plan + (size_t)first->count * sizeof plan->gradients[0]);
-    first->strategy->plan = plan;
-    if (!plan) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %d gradients", first->count);
-    plan->count = first->count;
-  }
-  memset(plan->gradients, 0, (size_t)plan->count * sizeof plan->gradients[0]);
-  for (int i = 0; i < plan->count; i++) {
-    for (int j = 0; j < replicas && !status; j++) {
-      status = add_replica(&plan->gradients[i], j, &((const visit *)brought[j])->gradients[i]);
-    }
-  }
-  return status;
-}
-
-/* ---- buckets of dense gradients ---- */
-
-/* One replica's work. */
-typedef struct work {
-  helio_strategy *strategy;
-  const struct hi_gradient_plan *plan;
-  hi_gradient *gradients;
-  int replica;
-  hi_device *device;
-} work;
-
 /* Gradients lie in a bucket at places that vector instructions like. */
 enum { ALIGNMENT = 64 };
 
-static size_t bytes_of(const agreed *a) {
+static size_t room_of(const agreed *a) {
   size_t bytes = 0;
   hi_shape_bytes(&a->shape, a->type, &bytes); /* a tensor of that shape exists */
-  return bytes;
+  return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static size_t room_of(const agreed *a) {
-  return (bytes_of(a) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+static bool is_in(const struct hi_gradient_plan *plan, int index, helio_type type) {
+  return plan->gradients[index].kind == DENSE && plan->gradients[index].type == type;
 }
 
-static helio_status call_all_reduce(const work *w, helio_tensor *source, helio_tensor *target) {
-  hi_exchange e = {.stream = HI_STREAM_COMPUTE,
+static void make_buckets(struct hi_gradient_plan *plan, size_t most) {
+  plan->bucket_count = 0;
+  for (int type = HELIO_FLOAT32; type <= HELIO_BFLOAT16; type++) {
+    bucket *open = NULL;
+    for (int i = plan->count - 1; i >= 0; i--) {
+      if (!is_in(plan, i, (helio_type)type)) continue;
+      size_t room = room_of(&plan->gradients[i]);
+      if (!open || open->bytes + room > most) {
+        open = &plan->buckets[plan->bucket_count++];
+        *open = (bucket){.type = (helio_type)type, .last = i};
+      }
+      open->first = i;
+      open->members++;
+      open->bytes += room;
+    }
+  }
+}
+
+/* The plan with room for so many gradients, without any. */
+static struct hi_gradient_plan *blank_plan(helio_strategy *strategy, int count) {
+  struct hi_gradient_plan *plan = strategy->plan;
+  if (!plan || plan->count != count) {
+    hi_gradient_plan_free(plan);
+    plan = calloc(1, sizeof *plan);
+    strategy->plan = plan;
+    if (!plan) return NULL;
+    plan->gradients = calloc((size_t)count + 1, sizeof *plan->gradients);
+    plan->buckets = calloc((size_t)count + 1, sizeof *plan->buckets);
+    if (!plan->gradients || !plan->buckets) return NULL;
+    plan->count = count;
+  }
+  memset(plan->gradients, 0, (size_t)count * sizeof *plan->gradients);
+  return plan;
+}
+
+static helio_status agree(void *const *brought, int replicas) {
+  const hi_summing *first = brought[0];
+  helio_status status = HELIO_OK;
+  for (int i = 1; i < replicas; i++) {
+    const hi_summing *s = brought[i];
+    if (s->count == first->count) continue;
+    return hi_fail(HELIO_INVALID_ARGUMENT, "replica 0 has %d gradients and replica %d has %d", first->count, i,
+                   s->count);
+  }
+  struct hi_gradient_plan *plan = blank_plan(first->strategy, first->count);
+  if (!plan) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %d gradients", first->count);
+  plan->key = first->key;
+  for (int i = 0; i < plan->count; i++) {
+    for (int j = 0; j < replicas && !status; j++) {
+      const hi_summing *s = brought[j];
+      if (!s->none[i]) status = add_replica(&plan->gradients[i], j, &s->gradients[i]);
+    }
+  }
+  make_buckets(plan, first->strategy->bucket_bytes);
+  return status;
+}
+
+/* ---- dense gradients ---- */
+
+/* The replica's own gradient as a whole, on its device; zeros where it has none. */
+static helio_tensor *own_gradient(const hi_summing *s, int index) {
+  const hi_gradient *gradient = &s->gradients[index];
+  const agreed *a = &s->strategy->plan->gradients[index];
+  if (!gradient->values) return helio_fill(a->shape, 0, .type = a->type);
+  helio_tensor *whole = hi_gradient_dense(gradient);
+  return whole ? hi_tensor_on(whole, s->device) : NULL;
+}
+
+/* What travels early does so beside what is computed: behind what has been computed so far, and later work on the
+ * compute stream is made to wait at the end. */
+static helio_status call_all_reduce(const hi_summing *s, helio_tensor *source, helio_tensor *target) {
+  hi_exchange e = {.stream = s->early ? HI_STREAM_COLLECTIVE : HI_STREAM_COMPUTE,
                    .source = hi_tensor_place(source),
                    .target = hi_tensor_place(target),
                    .type = source->type,
                    .count = (size_t)source->elements};
-  return hi_communicator_all_reduce(w->strategy->communicators[w->replica], &e);
+  if (s->early) {
+    helio_status status = hi_streams_order(s->device, HI_STREAM_COMPUTE, HI_STREAM_COLLECTIVE);
+    if (status) return status;
+    hi_block_used(source->block, HI_STREAM_COLLECTIVE);
+    hi_block_used(target->block, HI_STREAM_COLLECTIVE);
+  }
+  return hi_communicator_all_reduce(s->strategy->communicators[s->replica], &e);
 }
 
-/* The replica's own gradient as a whole, on its device; zeros where it has none. */
-static helio_tensor *own_gradient(const work *w, int index) {
-  const hi_gradient *gradient = &w->gradients[index];
-  const agreed *a = &w->plan->gradients[index];
-  if (!gradient->values) return helio_fill(a->shape, 0, .type = a->type);
-  helio_tensor *whole = hi_gradient_dense(gradient);
-  return whole ? hi_tensor_on(whole, w->device) : NULL;
+static void set_sum(hi_summing *s, int index, helio_tensor *sum) {
+  s->none[index] = !s->gradients[index].values;
+  s->gradients[index] = (hi_gradient){.values = sum, .shape = sum->shape};
+  s->summed[index] = true;
 }
 
 /* A gradient that fills a bucket by itself needs no packing. */
-static helio_status sum_alone(const work *w, int index) {
-  helio_tensor *own = own_gradient(w, index);
-  helio_tensor *sum = own ? hi_tensor_new(w->device, own->type, &own->shape, "a gradient") : NULL;
-  if (!sum || call_all_reduce(w, own, sum)) return helio_error_pending();
-  w->gradients[index] = (hi_gradient){.values = sum, .shape = own->shape};
+static helio_status sum_alone(hi_summing *s, int index) {
+  helio_tensor *own = own_gradient(s, index);
+  helio_tensor *sum = own ? hi_tensor_new(s->device, own->type, &own->shape, "a gradient") : NULL;
+  if (!sum || call_all_reduce(s, own, sum)) return helio_error_pending();
+  set_sum(s, index, sum);
   return HELIO_OK;
 }
 
-static bool is_in_bucket(const work *w, int index, helio_type type) {
-  return w->plan->gradients[index].kind == DENSE && w->plan->gradients[index].type == type;
-}
-
-static helio_status pack(const work *w, helio_tensor *bucket, int first, int last) {
-  size_t offset = 0;
-  for (int i = first; i <= last; i++) {
-    if (!is_in_bucket(w, i, bucket->type)) continue;
-    helio_tensor *own = own_gradient(w, i);
-    if (!own) return helio_error_pending();
-    helio_place place = hi_tensor_place(bucket);
-    place.offset += offset;
-    helio_status status = hi_copy(w->device, place, w->device, hi_tensor_place(own), hi_tensor_bytes(own));
-    if (status) return status;
-    offset += room_of(&w->plan->gradients[i]);
-  }
-  return HELIO_OK;
-}
-
-static helio_status unpack(const work *w, helio_tensor *bucket, int first, int last) {
-  size_t offset = 0;
-  for (int i = first; i <= last; i++) {
-    const agreed *a = &w->plan->gradients[i];
-    if (!is_in_bucket(w, i, bucket->type)) continue;
-    helio_tensor *view = hi_tensor_view(bucket, &a->shape, offset);
-    if (!view) return helio_error_pending();
-    w->gradients[i] = (hi_gradient){.values = view, .shape = a->shape};
-    offset += room_of(a);
-  }
-  return HELIO_OK;
-}
-
-static helio_status sum_bucket(const work *w, int first, int last, helio_type type, size_t bytes) {
-  if (first == last) return sum_alone(w, first);
-  helio_shape shape = HELIO_SHAPE((int64_t)(bytes / helio_type_bytes(type)));
-  helio_tensor *bucket = helio_fill(shape, 0, .type = type); /* the gaps are summed too */
-  helio_status status = bucket ? pack(w, bucket, first, last) : helio_error_pending();
-  if (!status) status = call_all_reduce(w, bucket, bucket);
-  return status ? status : unpack(w, bucket, first, last);
-}
-
-/* All gradients of a type, in the order of the list, bucket by bucket. */
-static helio_status sum_dense(const work *w, helio_type type) {
+static helio_status pack(const hi_summing *s, const bucket *b, helio_tensor *packed) {
+  const struct hi_gradient_plan *plan = s->strategy->plan;
+  helio_place place = hi_tensor_place(packed);
   helio_status status = HELIO_OK;
-  int first = -1, last = -1;
-  size_t bytes = 0;
-  for (int i = 0; i < w->plan->count && !status; i++) {
-    if (!is_in_bucket(w, i, type)) continue;
-    size_t more = room_of(&w->plan->gradients[i]);
-    if (first >= 0 && bytes + more > w->strategy->bucket_bytes) {
-      status = sum_bucket(w, first, last, type, bytes);
-      first = -1;
-      bytes = 0;
-    }
-    if (first < 0) first = i;
-    last = i;
-    bytes += more;
+  for (int i = b->last; i >= b->first && !status; i--) {
+    if (!is_in(plan, i, b->type)) continue;
+    helio_tensor *own = own_gradient(s, i);
+    if (!own) return helio_error_pending();
+    status = hi_copy(s->device, place, s->device, hi_tensor_place(own), hi_tensor_bytes(own));
+    place.offset += room_of(&plan->gradients[i]);
   }
-  return status || first < 0 ? status : sum_bucket(w, first, last, type, bytes);
+  return status;
+}
+
+static helio_status unpack(hi_summing *s, const bucket *b, helio_tensor *packed) {
+  const struct hi_gradient_plan *plan = s->strategy->plan;
+  size_t offset = 0;
+  for (int i = b->last; i >= b->first; i--) {
+    if (!is_in(plan, i, b->type)) continue;
+    helio_tensor *view = hi_tensor_view(packed, &plan->gradients[i].shape, offset);
+    if (!view) return helio_error_pending();
+    set_sum(s, i, view);
+    offset += room_of(&plan->gradients[i]);
+  }
+  return HELIO_OK;
+}
+
+static helio_status sum_bucket(hi_summing *s, const bucket *b) {
+  if (b->members == 1) return sum_alone(s, b->last);
+  helio_shape shape = HELIO_SHAPE((int64_t)(b->bytes / helio_type_bytes(b->type)));
+  helio_tensor *packed = helio_fill(shape, 0, .type = b->type); /* the gaps are summed too */
+  helio_status status = packed ? pack(s, b, packed) : helio_error_pending();
+  if (!status) status = call_all_reduce(s, packed, packed);
+  return status ? status : unpack(s, b, packed);
 }
 
 /* ---- rows ---- */
 
-static helio_tensor *gather(const work *w, helio_tensor *own, const agreed *a, helio_type type, helio_shape shape) {
+static helio_tensor *gather(const hi_summing *s, helio_tensor *own, const agreed *a, helio_type type,
+                            helio_shape shape) {
   size_t counts[HELIO_MAX_REPLICAS], row = 1;
   int64_t total = 0;
   for (int i = 1; i < shape.rank; i++) row *= (size_t)shape.extent[i];
-  for (int i = 0; i < w->strategy->replicas.count; i++) {
+  for (int i = 0; i < s->strategy->replicas.count; i++) {
     counts[i] = (size_t)a->rows[i] * row;
     total += a->rows[i];
   }
   shape.extent[0] = total;
-  helio_tensor *all = hi_tensor_new(w->device, type, &shape, "gradients by rows");
+  helio_tensor *all = hi_tensor_new(s->device, type, &shape, "gradients by rows");
   if (!all) return NULL;
   hi_exchange e = {.stream = HI_STREAM_COMPUTE,
                    .source = own ? hi_tensor_place(own) : (helio_place){0},
                    .target = hi_tensor_place(all),
                    .type = type,
                    .counts = counts};
-  return hi_communicator_all_gather(w->strategy->communicators[w->replica], &e) ? NULL : all;
+  return hi_communicator_all_gather(s->strategy->communicators[s->replica], &e) ? NULL : all;
 }
 
 /* In the order of replicas, which is that of samples: rows of one index are added as on one device. */
-static helio_status gather_rows(const work *w, int index) {
-  const agreed *a = &w->plan->gradients[index];
-  hi_gradient *gradient = &w->gradients[index];
+static helio_status gather_rows(hi_summing *s, int index) {
+  const agreed *a = &s->strategy->plan->gradients[index];
+  hi_gradient *gradient = &s->gradients[index];
   helio_tensor *values = gradient->values, *indices = gradient->indices;
-  if (values) values = hi_tensor_on(values, w->device);
+  if (values) values = hi_tensor_on(values, s->device);
   if (indices && indices->type != a->index_type) indices = helio_cast(indices, a->index_type);
-  if (indices) indices = hi_tensor_on(indices, w->device);
+  if (indices) indices = hi_tensor_on(indices, s->device);
   if (helio_error_pending()) return helio_error_pending();
-  values = gather(w, values, a, a->type, a->shape);
-  indices = values ? gather(w, indices, a, a->index_type, HELIO_SHAPE(0)) : NULL;
+  values = gather(s, values, a, a->type, a->shape);
+  indices = values ? gather(s, indices, a, a->index_type, HELIO_SHAPE(0)) : NULL;
   if (!indices) return helio_error_pending();
   *gradient = (hi_gradient){.values = values, .indices = indices, .shape = a->shape};
   return HELIO_OK;
 }
 
-helio_status hi_sum_gradients(hi_replicas *replicas, hi_gradient *gradients, int count) {
+/* ---- from the first gradient to the last ---- */
+
+static void forget(hi_summing *s) {
+  free(s->missing);
+  free(s->none);
+  free(s->summed);
+  free(s);
+}
+
+/* Is there a plan for this list, and do all devices work while their threads go on? */
+static bool can_be_early(const helio_strategy *strategy, const void *key, int count) {
+  const struct hi_gradient_plan *plan = strategy->plan;
+  bool possible = plan && plan->key == key && plan->count == count;
+  for (int i = 0; i < strategy->replicas.count; i++) possible = possible && !strategy->replicas.devices[i]->synchronous;
+  return possible;
+}
+
+hi_summing *hi_sums_begin(hi_replicas *replicas, const void *key, hi_gradient *gradients, int count) {
   helio_strategy *strategy = (helio_strategy *)replicas;
-  visit mine = {.strategy = strategy, .gradients = gradients, .count = count};
-  helio_status status = replicas->services->meet(replicas, agree, &mine);
-  if (status) return status;
-  int replica = hi_replica_of(replicas);
-  work w = {.strategy = strategy,
-            .plan = strategy->plan,
-            .gradients = gradients,
-            .replica = replica,
-            .device = replicas->devices[replica]};
-  for (int type = HELIO_FLOAT32; type <= HELIO_BFLOAT16 && !status; type++) status = sum_dense(&w, (helio_type)type);
-  for (int i = 0; i < count && !status; i++) {
-    if (w.plan->gradients[i].kind == ROWS) status = gather_rows(&w, i);
+  hi_summing *s = calloc(1, sizeof *s);
+  if (!s) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the sums of %d gradients", count);
+    hi_strategy_break(strategy);
+    return NULL;
   }
+  int replica = hi_replica_of(replicas);
+  *s = (hi_summing){.strategy = strategy,
+                    .key = key,
+                    .gradients = gradients,
+                    .count = count,
+                    .replica = replica,
+                    .device = replicas->devices[replica],
+                    .early = can_be_early(strategy, key, count),
+                    .missing = calloc((size_t)count + 1, sizeof *s->missing),
+                    .none = calloc((size_t)count + 1, sizeof *s->none),
+                    .summed = calloc((size_t)count + 1, sizeof *s->summed)};
+  if (!s->missing || !s->none || !s->summed) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the sums of %d gradients", count);
+    hi_strategy_break(strategy);
+    forget(s);
+    return NULL;
+  }
+  for (int i = 0; s->early && i < strategy->plan->bucket_count; i++) s->missing[i] = strategy->plan->buckets[i].members;
+  return s;
+}
+
+helio_status hi_sums_ready(hi_summing *s, int index) {
+  const struct hi_gradient_plan *plan = s->strategy->plan;
+  helio_status status = HELIO_OK;
+  if (!s->early || plan->gradients[index].kind != DENSE) return HELIO_OK;
+  for (int i = 0; i < plan->bucket_count; i++) {
+    const bucket *b = &plan->buckets[i];
+    if (b->type == plan->gradients[index].type && index >= b->first && index <= b->last) s->missing[i]--;
+  }
+  for (; !status && s->next < plan->bucket_count && s->missing[s->next] == 0; s->next++) {
+    status = sum_bucket(s, &plan->buckets[s->next]);
+  }
+  return status;
+}
+
+/* What has not been told of is not there. */
+static helio_status send_what_is_left(hi_summing *s) {
+  const struct hi_gradient_plan *plan = s->strategy->plan;
+  helio_status status = HELIO_OK;
+  for (; !status && s->next < plan->bucket_count; s->next++) status = sum_bucket(s, &plan->buckets[s->next]);
+  return status ? status : hi_streams_order(s->device, HI_STREAM_COLLECTIVE, HI_STREAM_COMPUTE);
+}
+
+/* By the plan that the replicas have agreed on now. */
+static helio_status sum_the_rest(hi_summing *s) {
+  const struct hi_gradient_plan *plan = s->strategy->plan;
+  helio_status status = HELIO_OK;
+  bool whole = !s->early;
+  s->early = false;
+  for (int i = 0; whole && i < plan->bucket_count && !status; i++) status = sum_bucket(s, &plan->buckets[i]);
+  for (int i = 0; i < plan->count && !status; i++) {
+    enum kind has = plan->gradients[i].kind;
+    if (has == DENSE && !s->summed[i]) status = sum_alone(s, i);
+    if (has == ROWS) status = gather_rows(s, i);
+    if (has == NONE) s->gradients[i] = (hi_gradient){0}; /* zeros were sent, but nobody had any */
+  }
+  return status;
+}
+
+helio_status hi_sums_end(hi_summing *s) {
+  helio_strategy *strategy = s->strategy;
+  helio_status status = helio_error_pending();
+  for (int i = 0; i < s->count && !status; i++)
+    if (!s->summed[i]) s->none[i] = !s->gradients[i].values;
+  if (!status && s->early) status = send_what_is_left(s);
+  if (!status) status = strategy->replicas.services->meet(&strategy->replicas, agree, s);
+  if (!status) status = sum_the_rest(s);
+  forget(s);
   return status ? hi_strategy_break(strategy) : HELIO_OK; /* whatever failed, the others wait for this replica */
 }

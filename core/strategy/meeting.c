@@ -238,8 +238,10 @@ static void describe(const hi_meeting *meeting, uint32_t rank, char *text, size_
   size_t all_elements = 0;
   for (uint32_t i = 0; i < meeting->rank_count; i++) all_elements += seat->counts[i];
   bool parts = seat->kind >= HI_MEETING_ALL_GATHER;
-  snprintf(text, size, "%s of %zu %s%s, root %u", kinds[seat->kind], parts ? all_elements : seat->call.count,
-           helio_type_name((helio_type)seat->call.type), reductions[seat->call.reduction & 3], seat->call.root);
+  int length = snprintf(text, size, "%s of %zu %s%s", kinds[seat->kind], parts ? all_elements : seat->call.count,
+                        helio_type_name((helio_type)seat->call.type), reductions[seat->call.reduction & 3]);
+  bool rooted = seat->kind == HI_MEETING_REDUCE || seat->kind == HI_MEETING_BROADCAST;
+  if (rooted) snprintf(text + length, size - (size_t)length, ", root %u", seat->call.root);
 }
 
 /* All ranks ask for what rank 0 asks for. */
@@ -256,7 +258,7 @@ static helio_status compare(hi_meeting *meeting) {
     describe(meeting, 0, mine, sizeof mine);
     describe(meeting, i, theirs, sizeof theirs);
     snprintf(message, sizeof message,
-             "the ranks' calls differ: rank 0 makes %s, rank %u %s%s; every rank must make the same calls in the same "
+             "the ranks' calls differ: rank 0 makes %s; rank %u %s%s; every rank must make the same calls in the same "
              "order",
              mine, i, theirs, strcmp(mine, theirs) == 0 ? " with other counts of the ranks" : "");
     return break_up(meeting, HELIO_INVALID_ARGUMENT, message);

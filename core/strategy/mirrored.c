@@ -59,5 +59,7 @@ const hi_replica_services hi_mirrored_services = {
     .meet = meet,
     .sum = sum,
     .broadcast = broadcast,
-    .sum_gradients = hi_sum_gradients,
+    .sums_begin = hi_sums_begin,
+    .sums_ready = hi_sums_ready,
+    .sums_end = hi_sums_end,
 };

@@ -77,6 +77,9 @@ expect_error 2 "helio bench: which command?" bench
 expect_error 2 "exclude each other" env --json --markdown
 expect_error 2 "unknown operation 'matmull'; did you mean 'matmul'?" bench ops --only matmull
 expect_error 1 "unknown device" bench ops --device gpu:9
+expect_error 1 "unknown device" bench data --device gpu:9
+expect_error 2 "--batch needs a number of samples, not 'many'" bench data --batch many
+expect_error 2 "--replicas needs a number up to 64, not '65'" bench training --replicas 65
 
 # --- Listings --------------------------------------------------------------------------------------------------------
 
@@ -212,6 +215,26 @@ done
 number() { # a key of the JSON in $work/out
   sed -n "s/^ *\"$1\": \([0-9.e+-]*\),\{0,1\}\$/\1/p" "$work/out" | head -n 1
 }
+
+expect_status 0 bench data --quick --json
+expect_json "data['samples'] == 10000 and data['batch'] == 4096 and data['epochs'] == 3 and data['source']"
+expect_json "0 < data['slowest'] <= data['samples_per_second'] <= data['fastest'] and 'CPU:0' in data['device']"
+expect_status 0 bench data --quick --batch 64
+expect_output "samples/s"
+
+expect_status 0 bench training --quick --json --replicas 3 --batch 100
+expect_json "data['samples'] == 2560 and data['batch'] == 100 and data['epochs'] == 3 and len(data['devices']) == 3"
+expect_json "0 < data['slowest'] <= data['samples_per_second'] <= data['fastest'] and data['collective'] == 'local'"
+expect_status 0 bench training --quick
+expect_output "on 1 device"
+
+# Two devices that share the cores are about as fast as one that has them all. Other programs may take either one's
+# cores: one good attempt of three is enough.
+for attempt in 1 2 3; do
+  PAIRS=3 LEAST=0.85 OPTIONS=--quick bash "$HELIO_TEST_SOURCE/bench/mirrored.sh" "$HELIO_TEST_BUILD" \
+    >"$work/mirrored" 2>&1 && break
+  [ $attempt -lt 3 ] || fail "mirrored training on two devices is slow: $(cat "$work/mirrored")"
+done
 
 # A machine that is busy with other things makes dispatch and start slower, never faster: the best of the attempts
 # counts. It disturbs either side of the comparison with BLAS: there the middle one counts. One good attempt is enough.

@@ -102,4 +102,50 @@ awk -F'Test Accuracy: ' '/^Step 60,/ { good = $2 > 95 } END { exit !good }' "$wo
   fail "subclass does not learn: $(cat "$work/out")"
 grep -q '^ Total params: 12,810 (50.04 KB)$' "$work/out" || fail "subclass: not the model's summary: $(cat "$work/out")"
 
+# contexts: TensorFlow's rules of where a thread is.
+expect 0 contexts <<END
+outside: DefaultStrategy of 1, in a replica
+INFO:helio:Using MirroredStrategy with devices ('$cpu:0', '$cpu:1')
+in the scope: MirroredStrategy of 2, in no replica, across replicas
+v on $cpu:0
+v/replica_1 on $cpu:1
+where replicas meet: MirroredStrategy of 2, in no replica, across replicas
+INFO:helio:Reduce to $cpu:0 then broadcast to ('$cpu:0',).
+replica 0 got 3
+replica 1 got 3
+END
+
+# logical_devices: the line of the guide, and a loss that falls at every report.
+"$examples/logical_devices" >"$work/out" 2>"$work/err" || fail "logical_devices: exit status $?: $(cat "$work/err")"
+head -n 1 "$work/out" | grep -qx '1 Physical CPU, 2 Logical CPUs' || fail "logical_devices: $(head -n 1 "$work/out")"
+awk '/^step/ { if (last && $4 >= last) wrong = 1; last = $4; count++ } END { exit wrong || count != 4 }' "$work/out" ||
+  fail "logical_devices does not learn: $(cat "$work/out")"
+grep -qx "INFO:helio:Using MirroredStrategy with devices ('$cpu:0', '$cpu:1')" "$work/err" ||
+  fail "logical_devices: no line about the devices: $(cat "$work/err")"
+
+# mirrored_loop: the law on one and three devices, and both tutorials' steps, each on the same images under two names.
+fashion=/usr/share/datasets/fashion-mnist
+if [ -d "$fashion" ]; then
+  mkdir -p "$work/data"
+  ln -s "$fashion" "$work/data/mnist"
+  loop() {
+    local devices=$1
+    shift
+    HELIO_DATA_DIR=$work/data HELIO_LOG=warning HELIO_LOGICAL_DEVICES="cpu:0=$devices" \
+      "$examples/mirrored_loop" "$@" >"$work/loop" 2>&1 || fail "mirrored_loop $*: exit status $?: $(cat "$work/loop")"
+    head -n 1 "$work/loop" | grep -qx "Number of devices: $devices" || fail "mirrored_loop $*: $(head -n 1 "$work/loop")"
+    tail -n 1 "$work/loop"
+  }
+  one=$(loop 1 mnist 1 1000)
+  three=$(loop 3 mnist 1 1000)
+  other=$(loop 3 fashion-mnist 1 1000)
+  printf '%s\n' "$one" "$three" "$other" | awk -F'[:,] *' '
+    function far(a, b) { return a - b > 1e-4 * b || b - a > 1e-4 * b }
+    !/^Epoch 1, Loss: [0-9.]+, Accuracy: [0-9.]+, Test Loss: [0-9.]+, Test Accuracy: [0-9.]+$/ { wrong = 1 }
+    { if (NR > 1 && (far($3, loss) || far($7, test))) wrong = 1; loss = $3; test = $7 }
+    END { exit wrong || NR != 3 || loss > 2.3 }' || fail "mirrored_loop: not one loss: $one; $three; $other"
+else
+  echo "mirrored_loop is not run: there is no $fashion (Debian's package dataset-fashion-mnist)"
+fi
+
 [ "$failures" -eq 0 ]

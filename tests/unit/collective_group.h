@@ -38,7 +38,8 @@ struct group {
   unsigned char id[HELIO_COLLECTIVE_ID_SIZE];
   bool ordered;
   uint32_t timeout_ms;
-  int absent; /* a rank that does not even join; -1: none */
+  pthread_barrier_t *hold; /* of ranks and the test's thread, before communicators are freed; NULL: none */
+  int absent;              /* a rank that does not even join; -1: none */
   void (*body)(rank_state *self, const void *argument);
   const void *argument;
   rank_state ranks[MOST_RANKS];
@@ -85,27 +86,30 @@ static inline void *rank_main(void *argument) {
   rank_state *self = argument;
   group *g = self->group;
   double start = now_seconds(CLOCK_MONOTONIC);
-  self->communicator = hi_communicator_new(&g->choice, &(hi_communicator_settings){.device = self->device,
-                                                                                   .rank = (uint32_t)self->rank,
-                                                                                   .rank_count = (uint32_t)g->count,
-                                                                                   .id = g->id,
-                                                                                   .ordered = g->ordered,
-                                                                                   .timeout_ms = g->timeout_ms});
-  if (self->communicator) g->body(self, g->argument);
+  hi_communicator *made = hi_communicator_new(&g->choice, &(hi_communicator_settings){.device = self->device,
+                                                                                      .rank = (uint32_t)self->rank,
+                                                                                      .rank_count = (uint32_t)g->count,
+                                                                                      .id = g->id,
+                                                                                      .ordered = g->ordered,
+                                                                                      .timeout_ms = g->timeout_ms});
+  __atomic_store_n(&self->communicator, made, __ATOMIC_RELEASE); /* the test's thread may abort it */
+  if (made) g->body(self, g->argument);
   self->seconds = now_seconds(CLOCK_MONOTONIC) - start;
   self->cpu_seconds = now_seconds(CLOCK_THREAD_CPUTIME_ID);
   helio_error error;
   self->status = helio_error_take(&error);
   snprintf(self->message, sizeof self->message, "%s", error.message);
-  hi_communicator_free(self->communicator);
-  self->communicator = NULL;
+  if (g->hold) pthread_barrier_wait(g->hold); /* until nobody will abort it any more */
+  hi_communicator_free(made);
   return NULL;
 }
 
 /* Runs the body in a thread for each rank, with a new communicator. `during`, if there is one, runs meanwhile. */
 static inline void group_run(group *g, void (*body)(rank_state *, const void *), const void *argument,
                              void (*during)(group *)) {
+  pthread_barrier_t barrier;
   assert_ok(hi_collective_new_id(&g->choice, g->id));
+  if (during) pthread_barrier_init(g->hold = &barrier, NULL, (unsigned)g->count + 1);
   g->body = body;
   g->argument = argument;
   for (int i = 0; i < g->count; i++) {
@@ -113,10 +117,15 @@ static inline void group_run(group *g, void (*body)(rank_state *, const void *),
     if (i == g->absent) continue;
     assert_int_equal(pthread_create(&g->ranks[i].thread, NULL, rank_main, &g->ranks[i]), 0);
   }
-  if (during) during(g);
+  if (during) {
+    during(g);
+    pthread_barrier_wait(g->hold);
+  }
   for (int i = 0; i < g->count; i++) {
     if (i != g->absent) pthread_join(g->ranks[i].thread, NULL);
   }
+  if (during) pthread_barrier_destroy(&barrier);
+  g->hold = NULL;
   g->argument = NULL;
 }
 

@@ -4,7 +4,7 @@
 #include "collective_group.h"
 
 /* Every collective; those that do not serve a set of devices are told by name in test_collective_life.c. */
-static const char *const collectives[] = {"reduce-to-one", "local"};
+static const char *const collectives[] = {"reduce-to-one", "ring", "local"};
 
 static const helio_type types[] = {HELIO_FLOAT32,  HELIO_FLOAT64, HELIO_FLOAT16,
                                    HELIO_BFLOAT16, HELIO_INT32,   HELIO_INT64};
@@ -95,7 +95,7 @@ static void check_element(rank_state *self, const example *e, size_t index, cons
 static void run_example(rank_state *self, const void *argument) {
   const example *e = argument;
   span from = source_span(e, self->rank), to = target_span(e, self->rank);
-  tray source = {NULL}, target = {NULL};
+  tray source = {.block = NULL}, target = {.block = NULL};
   bool together = e->in_place && from.count > 0 && to.count > 0;
   bool larger_source = from.count > to.count;
   size_t inside = larger_source ? to.first - from.first : from.first - to.first;
@@ -132,8 +132,10 @@ static void run_example(rank_state *self, const void *argument) {
 }
 
 static void try_example(group *g, const example *e) {
+  static int examples;
   char what[300];
   example chosen = *e;
+  if (SANITIZED && !e->keep && examples++ % 5 != 0) return; /* sanitizers take their time */
   if (g->ordered || g->choice.flags & HELIO_COLLECTIVE_ORDERED) chosen.exact = true;
   snprintf(what, sizeof what, "%s by %s, %d ranks, %zu %s, reduction %d, root %d%s", kind_names[e->kind],
            g->choice.collective.name, g->count, e->count, helio_type_name(e->type), (int)e->reduction, e->root,
@@ -298,6 +300,86 @@ static void test_ordered_mode(void **state) {
   for_groups(5, in_order);
 }
 
+/* ---- pieces, seeds and ways ---- */
+
+/* Pieces of 64 bytes: many go round at once, in several rounds, the last ones short or empty. */
+static void small_pieces(group *g) {
+  static const size_t counts[] = {17, 1023, 6000}, parts[] = {1500, 3, 0, 700, 16};
+  if (strcmp(g->choice.collective.name, "ring") != 0) return;
+  for (size_t n = 0; n < COUNT_OF(counts); n++) {
+    for (int in_place = 0; in_place < 2; in_place++) {
+      example e = {.kind = ALL_REDUCE,
+                   .type = HELIO_FLOAT32,
+                   .reduction = HELIO_REDUCTION_SUM,
+                   .count = counts[n],
+                   .in_place = in_place};
+      try_example(g, &e);
+      e.kind = BROADCAST;
+      e.root = g->count - 1;
+      try_example(g, &e);
+    }
+  }
+  example e = {.kind = ALL_GATHER, .type = HELIO_INT64, .counts = parts};
+  for (int i = 0; i < g->count; i++) e.count += parts[i];
+  try_example(g, &e);
+}
+
+static void test_small_pieces(void **state) {
+  (void)state;
+  setenv("HELIO_RING_CHUNK", "64", 1);
+  start_devices();
+  for_groups(2, small_pieces);
+  for_groups(5, small_pieces);
+}
+
+static void a_bit_of_everything(group *g) {
+  static const size_t five[] = {0, 500, 23, 499, 1}, three[] = {523, 0, 500};
+  const size_t *parts = g->count == 5 ? five : three;
+  for (int way = 0; way < 10; way++) {
+    example e = {.kind = (kind)(way / 2),
+                 .type = HELIO_FLOAT32,
+                 .reduction = HELIO_REDUCTION_SUM,
+                 .count = 1023,
+                 .in_place = way % 2};
+    if (e.kind >= ALL_GATHER) e.counts = parts;
+    try_example(g, &e);
+  }
+}
+
+/* Other orders in which the device's streams run. */
+static void test_other_seeds(void **state) {
+  (void)state;
+  if (!on_strict()) SKIP("only the strict device has an order that can be chosen");
+  for (int seed = 2; seed < 8; seed++) {
+    char text[12];
+    snprintf(text, sizeof text, "%d", seed);
+    assert_ok(helio_shutdown());
+    setenv("HELIO_STRICT_SEED", text, 1);
+    setenv("HELIO_RING_CHUNK", "256", 1);
+    start_devices();
+    for_groups(5, a_bit_of_everything);
+  }
+}
+
+/* Devices that cannot reach each other: everything goes through the host. */
+static void test_no_peers(void **state) {
+  (void)state;
+  if (!on_strict()) SKIP("only strict devices can be told not to reach each other");
+  setenv("HELIO_STRICT_PEER", "0", 1);
+  start_devices();
+  for_groups(3, a_bit_of_everything);
+}
+
+/* Devices that cannot add: the host does it for them, and says so once. */
+static void test_devices_without_kernels(void **state) {
+  (void)state;
+  if (!on_strict()) SKIP("only strict devices can be told to refuse an operation");
+  setenv("HELIO_STRICT_REFUSE", "add,maximum", 1);
+  start_devices();
+  for_groups(3, a_bit_of_everything);
+  assert_int_equal(lines_with("AddV2", "runs on"), 1);
+}
+
 /* ---- a collective that has only what is required, and sums float32 alone ---- */
 
 static void as_little_as_possible(group *g) {
@@ -323,8 +405,16 @@ static void test_defaults(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_all_reduce),         TEST(test_all_reduce_of_much), TEST(test_reduce_and_broadcast),
-      TEST(test_gather_and_scatter), TEST(test_runs_are_equal),     TEST(test_ordered_mode),
+      TEST(test_all_reduce),
+      TEST(test_all_reduce_of_much),
+      TEST(test_reduce_and_broadcast),
+      TEST(test_gather_and_scatter),
+      TEST(test_runs_are_equal),
+      TEST(test_ordered_mode),
+      TEST(test_small_pieces),
+      TEST(test_other_seeds),
+      TEST(test_no_peers),
+      TEST(test_devices_without_kernels),
       TEST(test_defaults),
   };
   remember_environment();

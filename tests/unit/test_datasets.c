@@ -181,6 +181,33 @@ static void the_order_follows_from_the_seed(void **state) {
   for (size_t i = 0; i < COUNT_OF(orders); i++) free(orders[i]);
 }
 
+/* Repeats of a repeat, also with something in between: 2 × 2 × 2 epochs, no two of which are the same. */
+static void epochs_of_nested_repeats_all_differ(void **state) {
+  (void)state;
+  enum { N = 30, EPOCHS = 8 };
+  const char *pipelines[] = {"range 30, shuffle 30 5, repeat 2, repeat 2, repeat 2, batch 30",
+                             "gen 30, shuffle 30 5, repeat 2, map, repeat 2, prefetch 2, repeat 2, batch 30"};
+  for (size_t p = 0; p < COUNT_OF(pipelines); p++) {
+    int64_t *order = order_of(build_pipeline(pipelines[p]), N * EPOCHS);
+    for (int a = 0; a < EPOCHS; a++) {
+      for (int b = 0; b < a; b++) assert_false(same_order(order + a * N, order + b * N, N));
+    }
+    free(order);
+  }
+}
+
+/* Threads that work ahead change no order. */
+static void orders_do_not_hang_on_what_is_around(void **state) {
+  (void)state;
+  const char *pipelines[] = {"range 30, shuffle 30 5, repeat 2, shuffle 9 6, repeat 2, batch 30",
+                             "range 30, prefetch 2, shuffle 30 5, prefetch 2, repeat 2, prefetch 2, shuffle 9 6, "
+                             "prefetch 1, repeat 2, batch 30, prefetch 2"};
+  int64_t *plain = order_of(build_pipeline(pipelines[0]), 120), *ahead = order_of(build_pipeline(pipelines[1]), 120);
+  assert_true(same_order(plain, ahead, 120));
+  free(plain);
+  free(ahead);
+}
+
 /* ---- sources ---- */
 
 static void slices_keep_their_types(void **state) {
@@ -256,6 +283,8 @@ static void files_are_sliced(void **state) {
   snprintf(member, sizeof member, "%s", golden_data("mnist.npz"));
   strcat(member, ":x_train");
   assert_made(helio_dataset_from_files(member));
+  assert_null(helio_dataset_from_files(golden_data("mnist.npz")));
+  expect_error(HELIO_INVALID_ARGUMENT, "behind a colon");
   assert_null(helio_dataset_from_files("/nowhere/x.npy"));
   expect_error(HELIO_IO_FAILURE, "/nowhere/x.npy");
 }
@@ -266,13 +295,16 @@ static void a_batch_lands_in_pieces(void **state) {
   (void)state;
   int count;
   const char *pipelines[] = {"slices 40, skip 1, shard 2 0, shuffle 9 4, batch 8, prefetch 2",
-                             "slices 20, slices 20, zip 2, shuffle 9 4, batch 8, cache", "slices 40, batch 8"};
+                             "slices 20, slices 20, zip 2, shuffle 9 4, batch 8, cache", "slices 40, batch 8",
+                             "slices 40, shuffle 9 4, batch 8, map, prefetch 2"};
   for (size_t p = 0; p < COUNT_OF(pipelines); p++) {
     helio_iterator *iterator = hi_iterate_unlanded(build_pipeline(pipelines[p]));
     hi_item *item;
     assert_true(hi_iterator_item(iterator, &item) && item);
     assert_int_equal(hi_item_rows(item), 8);
-    assert_non_null(item->part[0].indices); /* nothing was gathered yet */
+    bool mapped = item->part[0].tensor != NULL; /* then all of them are 2 v + 1 */
+    assert_int_equal(mapped, p == 3);
+    if (!mapped) assert_non_null(item->part[0].indices); /* nothing was gathered yet */
     hi_devices(&count);
     for (int i = 0; i < count; i++) {
       int64_t y[3], x[18];
@@ -280,7 +312,10 @@ static void a_batch_lands_in_pieces(void **state) {
       assert_ok(hi_item_land(item, 5, 3, hi_devices(&count)[i], &piece));
       assert_ok(helio_tensor_read(piece.part[0], x, sizeof x));
       assert_ok(helio_tensor_read(piece.part[1], y, sizeof y));
-      for (int k = 0; k < 18; k++) assert_int_equal(x[k], 6 * (y[k / 6] - 100) + k % 6);
+      for (int k = 0; k < 18; k++) {
+        int64_t of = mapped ? (y[k / 6] - 1) / 2 : y[k / 6], value = 6 * (of - 100) + k % 6;
+        assert_int_equal(x[k], mapped ? 2 * value + 1 : value);
+      }
       assert_ok(hi_item_land(item, 8, 0, hi_devices(&count)[i], &piece));
       assert_int_equal(helio_tensor_elements(piece.part[0]), 0);
       assert_int_equal(hi_item_land(item, 5, 4, hi_devices(&count)[i], &piece), HELIO_INVALID_ARGUMENT);
@@ -290,21 +325,41 @@ static void a_batch_lands_in_pieces(void **state) {
   }
 }
 
+/* More bytes than are staged at a time. */
+static void a_large_batch_lands_whole(void **state) {
+  (void)state;
+  enum { ROWS = 2500, ROW = 8192 };
+  int32_t *rows = malloc((size_t)ROWS * ROW), *read = malloc((size_t)ROWS * ROW);
+  for (int i = 0; i < ROWS * ROW / 4; i++) rows[i] = i;
+  helio_dataset *dataset =
+      helio_dataset_from_slices(helio_array_of(rows, HELIO_SHAPE(ROWS, ROW / 4), .type = HELIO_INT32, .borrow = true));
+  helio_iterator *iterator = helio_iterate(helio_dataset_batch(helio_dataset_shuffle(dataset, ROWS, .seed = 1), ROWS));
+  helio_element element;
+  assert_true(helio_next(iterator, &element));
+  assert_ok(helio_tensor_read(element.part[0], read, (size_t)ROWS * ROW));
+  char *seen_rows = calloc(1, ROWS);
+  for (int i = 0; i < ROWS; i++) {
+    int which = read[i * (ROW / 4)] / (ROW / 4);
+    assert_true(which >= 0 && which < ROWS && !seen_rows[which]);
+    seen_rows[which] = 1;
+    assert_memory_equal(read + i * (ROW / 4), rows + which * (ROW / 4), ROW);
+  }
+  free(seen_rows);
+  free(rows);
+  free(read);
+}
+
 /* ---- what is refused ---- */
 
-static void wrong_arguments_are_named(void **state) {
-  (void)state;
-  helio_dataset *range = helio_dataset_range(5);
-  int64_t numbers[] = {1, 2, 3};
-  helio_array *three = helio_array_of(numbers, HELIO_SHAPE(3), .type = HELIO_INT64);
-  helio_array *two = helio_array_part(three, 0, 2);
-  helio_array *scalar = helio_array_of(numbers, HELIO_SCALAR, .type = HELIO_INT64);
 #define REFUSED(call, part)                                                                                            \
   do {                                                                                                                 \
     assert_null(call);                                                                                                 \
     expect_error(HELIO_INVALID_ARGUMENT, part);                                                                        \
   } while (0)
-  REFUSED(helio_dataset_range(-3), "-3");
+
+static void wrong_arguments_of_transforms_are_named(void **state) {
+  (void)state;
+  helio_dataset *range = helio_dataset_range(5);
   REFUSED(helio_dataset_batch(range, 0), "a batch of 0 elements");
   REFUSED(helio_dataset_batch(range, -4), "a batch of -4 elements");
   REFUSED(helio_dataset_batch(NULL, 4), "the dataset is NULL");
@@ -312,6 +367,7 @@ static void wrong_arguments_are_named(void **state) {
   REFUSED(helio_dataset_padded_batch(range, 2, .shape = {HELIO_SHAPE(-2)}), "(-2,)");
   REFUSED(helio_dataset_shuffle(range, 0), "a buffer of 0 elements");
   REFUSED(helio_dataset_shuffle(range, -1), "a buffer of -1 elements");
+  REFUSED(helio_dataset_shuffle(NULL, 5), "the dataset is NULL");
   REFUSED(helio_dataset_repeat(range, -2), "-2 times");
   REFUSED(helio_dataset_take(range, -2), "-2");
   REFUSED(helio_dataset_skip(range, -7), "-7");
@@ -321,22 +377,35 @@ static void wrong_arguments_are_named(void **state) {
   REFUSED(helio_dataset_prefetch(range, -2), "-2 elements ahead");
   REFUSED(helio_dataset_map(range, NULL), "function is NULL");
   REFUSED(helio_dataset_map(range, twice_and_one, .parallel = -2), "-2 calls");
-  REFUSED(helio_dataset_from_generator(NULL), "next is NULL");
-  REFUSED(helio_dataset_from_generator(next_counted, .count = -1), "-1");
   REFUSED(helio_dataset_zip(&range, 0), "0 datasets");
   REFUSED(helio_dataset_zip(&range, 9), "9 datasets");
   REFUSED(helio_dataset_concatenate(range, NULL), "the dataset is NULL");
+}
+
+static void wrong_arguments_of_sources_are_named(void **state) {
+  (void)state;
+  int64_t numbers[] = {1, 2, 3};
+  helio_array *three = helio_array_of(numbers, HELIO_SHAPE(3), .type = HELIO_INT64);
+  helio_array *two = helio_array_part(three, 0, 2);
+  helio_array *scalar = helio_array_of(numbers, HELIO_SCALAR, .type = HELIO_INT64);
+  REFUSED(helio_dataset_range(-3), "-3");
+  REFUSED(helio_dataset_from_generator(NULL), "next is NULL");
+  REFUSED(helio_dataset_from_generator(next_counted, .count = -1), "-1");
   REFUSED(helio_dataset_from_slices(three, two), "arrays of shape (3,) and (2,)");
   REFUSED(helio_dataset_from_slices(three, scalar), "array 1 is a scalar");
   REFUSED(helio_dataset_from_slices(three, NULL), "an array is NULL");
   REFUSED(helio_dataset_of_slices(&three, 9), "9 arrays");
   REFUSED(helio_dataset_from_sequences(NULL, NULL), "sequences is NULL");
   REFUSED(helio_dataset_from_sequences(helio_sequences_of(NULL, NULL, 0), two), "labels of shape (2,)");
-  REFUSED(helio_iterate(NULL), "the dataset is NULL");
+}
+
+static void wrong_arguments_of_iterators_are_named(void **state) {
+  (void)state;
   helio_element element;
+  REFUSED(helio_iterate(NULL), "the dataset is NULL");
   assert_false(helio_next(NULL, &element));
   expect_error(HELIO_INVALID_ARGUMENT, "the iterator is NULL");
-  assert_false(helio_next(helio_iterate(range), NULL));
+  assert_false(helio_next(helio_iterate(helio_dataset_range(5)), NULL));
   expect_error(HELIO_INVALID_ARGUMENT, "element is NULL");
   assert_int_equal(helio_dataset_cardinality(NULL), HELIO_UNKNOWN);
   expect_error(HELIO_INVALID_ARGUMENT, "the dataset is NULL");
@@ -371,12 +440,17 @@ int main(void) {
       POOL_TEST(a_shuffle_is_a_permutation_within_its_buffer),
       POOL_TEST(a_shuffle_favours_no_place),
       POOL_TEST(the_order_follows_from_the_seed),
+      POOL_TEST(epochs_of_nested_repeats_all_differ),
+      POOL_TEST(orders_do_not_hang_on_what_is_around),
       POOL_TEST(slices_keep_their_types),
       POOL_TEST(tensors_are_one_element),
       POOL_TEST(sequences_are_padded),
       POOL_TEST(files_are_sliced),
       POOL_TEST(a_batch_lands_in_pieces),
-      POOL_TEST(wrong_arguments_are_named),
+      POOL_TEST(a_large_batch_lands_whole),
+      POOL_TEST(wrong_arguments_of_transforms_are_named),
+      POOL_TEST(wrong_arguments_of_sources_are_named),
+      POOL_TEST(wrong_arguments_of_iterators_are_named),
       POOL_TEST(unequal_elements_are_named),
   };
   remember_environment();

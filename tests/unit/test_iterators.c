@@ -160,14 +160,9 @@ static void a_position_behind_the_end_is_refused(void **state) {
   }
 }
 
-static void a_wrong_position_is_refused(void **state) {
+static void hostile_positions_are_refused(void **state) {
   (void)state;
-  helio_dataset *dataset = build_pipeline("range 30, shuffle 30 5, batch 4");
-  helio_iterator *iterator = helio_iterate(dataset), *other;
-  helio_element element;
-  assert_true(helio_next(iterator, &element));
-  char *position = helio_iterator_position(iterator), *rest = rest_text(iterator, LIMIT);
-  assert_ok(helio_iterator_restore(iterator, position));
+  helio_iterator *iterator = helio_iterate(build_pipeline("range 30, shuffle 30 5, batch 4"));
   const char *hostile[] = {"",
                            " ",
                            "helio-position-1",
@@ -182,29 +177,41 @@ static void a_wrong_position_is_refused(void **state) {
   }
   assert_int_equal(helio_iterator_restore(iterator, NULL), HELIO_INVALID_ARGUMENT);
   expect_error(HELIO_INVALID_ARGUMENT, "the position is NULL");
+  /* each character changed, and the line cut there */
+  char *position = helio_iterator_position(iterator), *damaged = strdup(position);
   for (size_t i = 0; position[i]; i++) {
-    char *damaged = strdup(position);
+    strcpy(damaged, position);
     damaged[i] = damaged[i] == '1' ? '2' : '1';
-    helio_status status = helio_iterator_restore(iterator, damaged);
-    assert_true(status == HELIO_BAD_DATA);
+    assert_int_equal(helio_iterator_restore(iterator, damaged), HELIO_BAD_DATA);
     helio_error_take(NULL);
     damaged[i] = 0;
     assert_int_equal(helio_iterator_restore(iterator, damaged), HELIO_BAD_DATA);
     helio_error_take(NULL);
-    free(damaged);
   }
+  free(damaged);
+  free(position);
+}
+
+static void a_position_of_another_dataset_is_refused(void **state) {
+  (void)state;
+  helio_iterator *iterator = helio_iterate(build_pipeline("range 30, shuffle 30 5, batch 4"));
+  helio_element element;
+  assert_true(helio_next(iterator, &element));
+  char *position = helio_iterator_position(iterator);
   const char *others[] = {"range 31, shuffle 30 5, batch 4", "range 30, shuffle 29 5, batch 4",
                           "range 30, shuffle 30 6, batch 4", "range 30, shuffle 30 5, batch 5", "range 30, batch 4"};
   for (size_t i = 0; i < COUNT_OF(others); i++) {
-    assert_made(other = helio_iterate(build_pipeline(others[i])));
+    helio_iterator *other = helio_iterate(build_pipeline(others[i]));
+    assert_true(helio_next(other, &element));
     assert_int_equal(helio_iterator_restore(other, position), HELIO_INVALID_ARGUMENT);
     expect_error(HELIO_INVALID_ARGUMENT, "a dataset that was made in another way");
+    /* and is left where it was: seven batches of four follow, or five of five */
+    char *text = rest_text(other, LIMIT);
+    int spaces = 0;
+    for (const char *c = text; *c; c++) spaces += *c == ' ';
+    assert_int_equal(spaces, strstr(others[i], "batch 5") ? 4 : 6);
+    free(text);
   }
-  /* and all of that left it where it was */
-  char *text = rest_text(iterator, LIMIT);
-  assert_string_equal(text, rest);
-  free(text);
-  free(rest);
   free(position);
 }
 
@@ -343,6 +350,28 @@ static void an_iterator_may_end_with_the_thread_that_made_it(void **state) {
   assert_int_equal(thread_count(before), before);
 }
 
+/* The thread is inside no call any more when it ends: shutdown, in another, need not wait for it. */
+static void *iterate_and_tell(void *argument) {
+  atomic_int *told = argument;
+  helio_element element;
+  bool got = helio_next(helio_iterate(build_pipeline("range 99, map_parallel 2, prefetch 3")), &element);
+  atomic_store(told, got ? 1 : -1);
+  return NULL;
+}
+
+static void a_thread_may_end_while_the_library_does(void **state) {
+  (void)state;
+  for (int i = 0; i < 30; i++) {
+    pthread_t thread;
+    atomic_int told = 0;
+    assert_int_equal(pthread_create(&thread, NULL, iterate_and_tell, &told), 0);
+    while (atomic_load(&told) == 0) usleep(50);
+    assert_int_equal(atomic_load(&told), 1);
+    assert_ok(helio_shutdown());
+    assert_int_equal(pthread_join(thread, NULL), 0);
+  }
+}
+
 /* Each element goes to one of them. */
 static void *read_half(void *argument) {
   int64_t *sum = calloc(2, sizeof *sum);
@@ -376,6 +405,35 @@ static void two_threads_share_an_iterator(void **state) {
     }
     assert_int_equal(count, 400);
     assert_int_equal(sum, i == 1 ? 400 * 400 : 400 * 399 / 2);
+  }
+}
+
+/* Restored by both again and again, it brings the first elements only. */
+static void *read_and_restore(void *argument) {
+  helio_iterator *iterator = argument;
+  char *position = NULL;
+  bool well = true;
+  for (int i = 0; i < 50 && well; i++) {
+    HELIO_POOL {
+      helio_element element;
+      well = helio_next(iterator, &element) && helio_item(element.part[0]) < 2 * 2 * 50;
+      if (!position) position = helio_iterator_position(iterator);
+      well = well && !helio_iterator_restore(iterator, position);
+    }
+  }
+  free(position);
+  return (void *)(intptr_t)(well && !helio_error_take(NULL));
+}
+
+static void two_threads_may_restore_an_iterator(void **state) {
+  (void)state;
+  helio_iterator *iterator = helio_iterate(build_pipeline("range 400, map_parallel 2, prefetch 3"));
+  pthread_t threads[2];
+  void *well;
+  for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, read_and_restore, iterator), 0);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(pthread_join(threads[i], &well), 0);
+    assert_true((intptr_t)well);
   }
 }
 
@@ -441,12 +499,15 @@ int main(void) {
       POOL_TEST(iterations_are_counted_on),
       POOL_TEST(positions_far_behind_are_reached_at_once),
       POOL_TEST(a_position_behind_the_end_is_refused),
-      POOL_TEST(a_wrong_position_is_refused),
+      POOL_TEST(hostile_positions_are_refused),
+      POOL_TEST(a_position_of_another_dataset_is_refused),
       TEST(a_position_holds_in_another_process_and_after_shutdown),
       POOL_TEST(threads_end_with_their_iterator),
       TEST(shutdown_ends_threads),
       POOL_TEST(an_iterator_may_end_with_the_thread_that_made_it),
+      TEST(a_thread_may_end_while_the_library_does),
       POOL_TEST(two_threads_share_an_iterator),
+      POOL_TEST(two_threads_may_restore_an_iterator),
       POOL_TEST(a_forked_child_is_told),
       POOL_TEST(elements_come_to_be_where_the_iterator_was_made),
       POOL_TEST(a_steady_iteration_takes_no_memory),

@@ -246,6 +246,29 @@ static void test_entries_that_do_not_fit_together(void **state) {
   expect_wrong(wrong_with(&entries[5], &plugin), "entry", "has neither devices nor a collective");
 }
 
+static helio_status any_group(helio_plugin_state *state) {
+  (void)state;
+  return HELIO_OK;
+}
+
+static void test_groups_of_calls(void **state) {
+  static hi_plugin plugin;
+  helio_plugin entry = sound;
+  (void)state;
+  any_collective = collective_table();
+  entry.collective = &any_collective;
+  any_collective.group_start = any_collective.group_end = NULL;
+  assert_null(wrong_with(&entry, &plugin));
+  assert_int_equal(plugin.collective.group_start(NULL), HELIO_OK);
+  assert_int_equal(plugin.collective.group_end(NULL), HELIO_OK);
+  any_collective.group_end = any_group;
+  expect_wrong(wrong_with(&entry, &plugin), "table of collectives",
+               "has one of group_start and group_end but not the other");
+  any_collective.group_start = any_group;
+  assert_null(wrong_with(&entry, &plugin));
+  assert_ptr_equal(plugin.collective.group_start, any_group);
+}
+
 static void test_names_of_plugins(void **state) {
   static const char *const bad[] = {
       "",    "Cpu",      "a b", "a_b",
@@ -294,6 +317,7 @@ int main(void) {
       cmocka_unit_test(test_shorter_tables),
       cmocka_unit_test(test_required_entries),
       cmocka_unit_test(test_entries_that_do_not_fit_together),
+      cmocka_unit_test(test_groups_of_calls),
       cmocka_unit_test(test_names_of_plugins),
       cmocka_unit_test(test_kernels_of_the_future),
   };

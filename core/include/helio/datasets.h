@@ -72,7 +72,7 @@ HELIO_EXPORT helio_dataset *helio_dataset_from_generator_with(const helio_datase
 
 /* The function gets an element and writes another (or the same, changed) with operations; it may be called from several
  * threads at once. .parallel: how many calls at a time, 0: one, HELIO_AUTO: as many as there are cores. Elements come
- * in order unless .unordered. */
+ * in order unless .unordered; a position is then that of as many elements, whichever they were. */
 #define HELIO_AUTO (-1)
 
 typedef struct helio_dataset_map_options {
@@ -134,8 +134,8 @@ HELIO_EXPORT helio_dataset *helio_dataset_shard(helio_dataset *dataset, int64_t 
 /* The first whole iteration fills it, those behind it read it: what stands before is done once. */
 HELIO_EXPORT helio_dataset *helio_dataset_cache(helio_dataset *dataset);
 
-/* So many elements are made ahead by a thread of its own, on the device where they will be used; HELIO_AUTO: 2 at
- * first, and more if the iterator is found waiting for it. */
+/* So many elements are made ahead by a thread of its own, on the device where they will be used; HELIO_AUTO, or
+ * 0: 2 at first, and more if the iterator is found waiting for it. */
 HELIO_EXPORT helio_dataset *helio_dataset_prefetch(helio_dataset *dataset, int count);
 
 /* Element i of all as one tuple, as long as the shortest; all elements of one behind those of the other. */
@@ -157,7 +157,9 @@ typedef struct helio_iterator helio_iterator;
 HELIO_EXPORT helio_iterator *helio_iterate(helio_dataset *dataset);
 
 /* The next element, its parts belonging to the caller's pool. False at the end and on error: look at
- * helio_error_pending(). */
+ * helio_error_pending(). An error ends the iteration, and is said again when it is asked again. Several threads may ask
+ * one iterator: each element goes to one of them. A function of the dataset must not ask the iterator that it works
+ * for: it would wait for itself. */
 HELIO_EXPORT bool helio_next(helio_iterator *iterator, helio_element *element);
 
 /* Where it stands, as a line of text to be freed with free(): small, and without data. Restoring, on a new iterator of

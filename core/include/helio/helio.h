@@ -554,6 +554,15 @@ typedef struct helio_plugin_report {
 /* Every file that was found, in order of search, with what became of it. */
 HELIO_EXPORT const helio_plugin_report *const *helio_plugins(int *count);
 
+/* The name of a collective, which HELIO_COLLECTIVE takes: plugins' and the core's own, in order of names, counted from
+ * 0. NULL past the last one. Valid until helio_shutdown(). */
+HELIO_EXPORT const char *helio_collective_name(int index);
+
+/* Times all-reduces of `bytes` bytes of float32 numbers, in place, between devices, with a thread for each: the seconds
+ * that each of `repeats` calls took on the first device. `collective` NULL: the one that would be taken for them. */
+HELIO_EXPORT helio_status helio_time_all_reduce(const char *const *devices, int count, const char *collective,
+                                                size_t bytes, int repeats, double *seconds);
+
 /* The files that helio_init() would open, without opening any; and the report on one, which is opened, probed,
  * started and closed again, before the library is started: a tool that does so in a child process survives a plugin
  * that crashes. The paths are freed together, with free(). */

@@ -292,13 +292,14 @@ typedef struct helio_dropout_options {
 } helio_dropout_options;
 
 /* Over all axes but one. Its statistics are of the batch that the device sees: under several replicas it differs from
- * one device, unless synchronised. */
+ * one device, unless .synchronized, which sums over replicas in every call. */
 typedef struct helio_batch_normalization_options {
   size_t size;
   double momentum; /* 0: 0.99 */
   double epsilon;  /* 0: 1e-3 */
   int axis;        /* counting the batch; 0: −1, the last */
   bool no_center, no_scale;
+  bool synchronized; /* statistics of what all replicas see, each sample counting once */
   helio_initializer beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer;
   helio_regularizer beta_regularizer, gamma_regularizer;
   HELIO_LAYER_OPTIONS
@@ -653,6 +654,8 @@ typedef struct helio_metric_options {
   int top_k;         /* of each row only the k largest count as found, above any threshold that is given; 0: all */
   bool of_one_class; /* only `class_id` counts, a place along the last axis */
   int class_id;
+
+  helio_type type; /* of what it counts in, float32 or float64; 0: float32 */
 } helio_metric_options;
 
 HELIO_EXPORT helio_metric *helio_metric_mean_with(const helio_metric_options *options);

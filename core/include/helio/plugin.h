@@ -140,7 +140,8 @@ struct helio_host {
   /* For collectives; both run in the order of `stream`, which belongs to the member written to (`to`, `into`).
    * copy: between any two devices, directly or through the host. The caller has made `stream` wait for whatever wrote
    * `source`. May block where a device can do no better.
-   * accumulate: into[i] = (into[i] + from[i]) × scale, or the larger or smaller of the two, on one device. */
+   * accumulate: into[i] = (into[i] + from[i]) × scale, or the larger or smaller of the two. Where the device has no
+   * kernel for that it is done elsewhere, and the call blocks. */
   helio_status (*copy)(const helio_host *host, const helio_member *to, helio_stream *stream, helio_place target,
                        const helio_member *from, helio_place source, size_t bytes);
   helio_status (*accumulate)(const helio_host *host, const helio_member *member, const helio_accumulation *what);
