@@ -190,7 +190,8 @@ static const command bench_ops = {
     .run = run_bench_ops,
 };
 
-static const command *const subcommands[] = {&bench_collectives, &command_bench_data, &bench_ops, &command_bench_training, NULL};
+static const command *const subcommands[] = {&bench_collectives, &command_bench_data, &bench_ops,
+                                             &command_bench_training, NULL};
 
 const command command_bench = {
     .name = "bench",

@@ -48,7 +48,7 @@ typedef struct hi_device {
   void *plans;                /* kept by ops/plans.c */
   void (*plans_free)(void *plans);
   atomic_int reductions_said; /* how often the log has told of a reduction to it (strategy/reduce.c) */
-  struct hi_device *next; /* in topology.c's list of all */
+  struct hi_device *next;     /* in topology.c's list of all */
 } hi_device;
 
 hi_device *hi_device_new(hi_physical *physical, int logical_index);

@@ -39,9 +39,9 @@ struct helio_gradients {
   hi_gradient *list; /* a reference to each tensor in it */
 };
 
-/* As helio_gradient(), which calls it, but tells of the gradient of each variable as soon as nothing more will be added to
- * it, while the rest is still to be computed; one that has no values is told of too, or never. `index` is the variable's
- * place in the list. */
+/* As helio_gradient(), which calls it, but tells of the gradient of each variable as soon as nothing more will be added
+ * to it, while the rest is still to be computed; one that has no values is told of too, or never. `index` is the
+ * variable's place in the list. */
 typedef helio_status hi_gradient_ready(void *user, int index, const hi_gradient *gradient);
 helio_gradients *hi_gradient_of(const helio_gradient_options *options, hi_gradient_ready *ready, void *user);
 
