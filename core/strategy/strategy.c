@@ -154,7 +154,6 @@ helio_strategy *helio_one_device(const char *device) {
 
 static helio_status take_weights(helio_strategy *strategy, const double *weights) {
   int given = 0;
-  double sum = 0;
   for (int i = 0; i < HELIO_MAX_REPLICAS; i++) {
     if (weights[i] != 0) given = i + 1;
   }
@@ -163,9 +162,8 @@ static helio_status take_weights(helio_strategy *strategy, const double *weights
     if (!(weights[i] >= 0) || weights[i] > 1e12) {
       return hi_fail(HELIO_INVALID_ARGUMENT, "weight %d is %g; weights are positive numbers", i, weights[i]);
     }
-    sum += weights[i];
   }
-  if (given > strategy->replicas.count || !(sum > 0)) {
+  if (given != strategy->replicas.count) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "%d weights are given for %d replicas", given, strategy->replicas.count);
   }
   memcpy(strategy->weights, weights, sizeof strategy->weights);

@@ -11,11 +11,11 @@ enum { STEPS = 10, MOST_LAYERS = 8, MOST_VARIABLES = 8, MOST_NUMBERS = 512, CLAS
 
 /* ---- what is trained, and how ---- */
 
-typedef enum net_kind { IMAGES, WORDS, REGULARIZED, NETS } net_kind;
+typedef enum net_kind { IMAGES, WORDS, REGULARIZED, NORMALIZED, NETS } net_kind;
 typedef enum way { SEQUENTIAL, FUNCTIONAL, OWN, LATE, WAYS } way; /* LATE: no input shape is given */
 typedef enum rule { ADAM, MOMENTUM, CLIPPED, ACCUMULATED, CLIPPED_EACH, RULES } rule;
 
-static const char *const net_names[] = {"images", "words", "regularized"};
+static const char *const net_names[] = {"images", "words", "regularized", "normalized"};
 static const char *const way_names[] = {"sequential", "functional", "own", "late"};
 static const char *const rule_names[] = {"adam", "momentum", "clipped", "accumulated", "clipped each"};
 
@@ -68,10 +68,19 @@ static inline void make_layers(net *n, net_kind kind) {
       helio_flatten(),
       helio_dense(6, .activation = HELIO_TANH, .kernel_regularizer = {.l2 = 0.01}, .bias_regularizer = {.l2 = 0.02}),
       helio_dropout(0.2), helio_dense(CLASSES, .kernel_regularizer = {.l2 = 0.03})};
+  helio_layer *normalized[] = {helio_conv2d(4, 3, .no_bias = true),
+                               helio_batch_normalization(.synchronized = true),
+                               helio_activation_layer(HELIO_TANH),
+                               helio_average_pool2d(),
+                               helio_flatten(),
+                               helio_dense(CLASSES)};
   struct {
     helio_layer **layers;
     int count;
-  } lists[] = {{images, COUNT_OF(images)}, {words, COUNT_OF(words)}, {regularized, COUNT_OF(regularized)}};
+  } lists[] = {{images, COUNT_OF(images)},
+               {words, COUNT_OF(words)},
+               {regularized, COUNT_OF(regularized)},
+               {normalized, COUNT_OF(normalized)}};
   n->count = lists[kind].count;
   for (int i = 0; i < n->count; i++) n->layers[i] = lists[kind].layers[i];
 }
@@ -159,7 +168,7 @@ typedef struct trainer {
   net net;
   bool regularized;
   helio_optimizer *optimizer;
-  helio_loss *loss; /* of each sample */
+  helio_loss *loss, *mean_loss; /* of each sample, and of all */
   helio_metric *mean, *accuracy;
   int step;
 } trainer;
@@ -170,13 +179,14 @@ static inline void make_trainer(trainer *t, const lesson *l, way how) {
   make_net(&t->net, l, how);
   t->optimizer = make_optimizer(l->rule);
   t->loss = helio_sparse_categorical_crossentropy(.from_logits = true, .reduction = HELIO_LOSS_NONE);
-  t->mean = helio_metric_mean();
+  t->mean_loss = helio_sparse_categorical_crossentropy(.from_logits = true);
+  t->mean = helio_metric_mean(.type = HELIO_FLOAT64);
   t->accuracy = helio_sparse_categorical_accuracy();
   assert_made(t->net.model);
   assert_made(t->accuracy);
 }
 
-/* Outputs: the loss and, of the first step, this replica's gradients. */
+/* Outputs: the loss, which is formed in both ways by turns, and, of the first step, this replica's gradients. */
 static inline helio_status train_step(void *argument, const helio_element *inputs, helio_element *outputs) {
   trainer *t = argument;
   helio_tensor *x = inputs->part[0], *labels = inputs->part[1], *weights = t->regularized ? inputs->part[2] : NULL;
@@ -185,7 +195,8 @@ static inline helio_status train_step(void *argument, const helio_element *input
   HELIO_TAPE(tape) {
     logits = helio_call(t->net.model, x, .training = true);
     losses = helio_compute_loss(t->loss, labels, logits);
-    loss = helio_compute_average_loss(losses, .sample_weights = weights);
+    loss = t->step % 2 ? helio_compute_loss(t->mean_loss, labels, logits, .sample_weights = weights)
+                       : helio_compute_average_loss(losses, .sample_weights = weights);
     if (t->regularized) {
       loss = helio_add(loss, helio_scale_regularization_loss(helio_regularization_loss(t->net.model)));
     }

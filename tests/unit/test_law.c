@@ -5,7 +5,7 @@
 #include "law.h"
 
 /* In f32 rounding moves weights, and a moved weight may tip a prediction (DESIGN: "Numbers"). */
-static const tolerances in_f64 = {.loss = 1e-9, .gradient = 1e-9, .weight = 1e-9, .mean = 1e-6, .accuracy = 0};
+static const tolerances in_f64 = {.loss = 1e-9, .gradient = 1e-9, .weight = 1e-9, .mean = 1e-9, .accuracy = 0};
 static const tolerances in_f32 = {.loss = 1e-5, .gradient = 1e-5, .weight = 1e-2, .mean = 1e-5, .accuracy = 0.02};
 
 static const int batch_sizes[] = {1, 2, 3, 7, 10, 12};
