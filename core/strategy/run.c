@@ -43,6 +43,7 @@ static helio_status run_replica(void *argument, int number) {
   hi_context before = hi_context_set((hi_context){&j->strategy->replicas, &replica});
   helio_scope placement = device ? hi_placement_enter(device) : (helio_scope){0};
   helio_status status = call_step(j, number, &outputs);
+  if (status && j->strategy->team) hi_strategy_break(j->strategy); /* others may wait for its part of a sum */
   if (device) helio_device_leave(&placement);
   hi_context_set(before);
   for (int i = 0; i < outputs.count && !status; i++) {

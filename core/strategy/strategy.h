@@ -48,7 +48,8 @@ void hi_gradient_plan_free(struct hi_gradient_plan *plan);
 /* Every replica's thread joins the group, anew if a collective failed before. No step is under way. */
 helio_status hi_strategy_join(helio_strategy *strategy);
 
-/* A collective's call failed on this replica: the others' are ended, and the group is made anew for the next step. */
+/* This replica cannot go on with its part of a sum: the others' waits are ended, and the group is made anew for the
+ * next step. */
 helio_status hi_strategy_break(helio_strategy *strategy);
 
 /* Ends the threads of all strategies, before the devices are closed. */

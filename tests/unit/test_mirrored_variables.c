@@ -376,7 +376,8 @@ static void files_do_not_depend_on_the_number_of_replicas(void **state) {
 typedef struct uneven {
   helio_variable *variable;
   helio_optimizer *optimizer;
-  int mask; /* of replicas whose loss depends on the variable */
+  int mask;  /* of replicas whose loss depends on the variable */
+  int fails; /* of replicas whose step fails before that */
 } uneven;
 
 static helio_status train_some(void *argument, const helio_element *inputs, helio_element *outputs) {
@@ -384,6 +385,7 @@ static helio_status train_some(void *argument, const helio_element *inputs, heli
   helio_tape *tape = helio_tape_new();
   helio_tensor *x = number(1), *loss = x;
   (void)inputs, (void)outputs;
+  if (u->fails >> helio_replica_id() & 1) helio_reshape(x, HELIO_SHAPE(4));
   HELIO_TAPE(tape) {
     helio_tape_watch(tape, x);
     helio_tensor *factor = number(1 + helio_replica_id());
@@ -407,6 +409,24 @@ static void no_gradient_on_some_replicas_counts_as_zeros(void **state) {
   expect_error(HELIO_INVALID_ARGUMENT, "No gradients provided for any variable");
   expect_copies(u.variable, 5, 5);
   assert_int_equal(helio_optimizer_iterations(u.optimizer), 2);
+}
+
+/* Sums may be under way already when another replica fails: what they were to be is known from the step before. */
+static void a_replica_that_fails_before_its_gradients_does_not_hang_the_others(void **state) {
+  (void)state;
+  assert_ok(helio_shutdown());
+  setenv("HELIO_TIMEOUT", "30", 1);
+  helio_strategy *two = mirror(2);
+  uneven u = {.mask = 3, .optimizer = helio_sgd(1.0)};
+  HELIO_SCOPE(two) u.variable = helio_variable(number(20), .name = "v");
+  for (int step = 1; step <= 4; step++) {
+    u.fails = 0;
+    assert_made(helio_run(two, train_some, &u));
+    u.fails = 1 + step % 2;
+    assert_null(helio_run(two, train_some, &u));
+    expect_error(HELIO_INVALID_ARGUMENT, step % 2 ? "replica 1: " : "replica 0: ");
+    expect_copies(u.variable, 20 - 3 * step, 20 - 3 * step);
+  }
 }
 
 /* ---- memory that ends on one replica ---- */
@@ -476,6 +496,7 @@ int main(void) {
       REPLICA_TEST(a_model_made_outside_the_scope_cannot_be_trained),
       REPLICA_TEST(files_do_not_depend_on_the_number_of_replicas),
       REPLICA_TEST(no_gradient_on_some_replicas_counts_as_zeros),
+      REPLICA_TEST(a_replica_that_fails_before_its_gradients_does_not_hang_the_others),
       REPLICA_TEST(a_replica_without_memory_does_not_hang_the_others),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
