@@ -382,14 +382,15 @@ typedef struct uneven {
 
 static helio_status train_some(void *argument, const helio_element *inputs, helio_element *outputs) {
   const uneven *u = argument;
+  int id = helio_replica_id();
   helio_tape *tape = helio_tape_new();
   helio_tensor *x = number(1), *loss = x;
   (void)inputs, (void)outputs;
-  if (u->fails >> helio_replica_id() & 1) helio_reshape(x, HELIO_SHAPE(4));
+  if (u->fails >> id & 1) helio_reshape(x, HELIO_SHAPE(4));
   HELIO_TAPE(tape) {
     helio_tape_watch(tape, x);
-    helio_tensor *factor = number(1 + helio_replica_id());
-    loss = u->mask >> helio_replica_id() & 1 ? helio_sum(helio_mul(helio_value(u->variable), factor)) : helio_square(x);
+    helio_tensor *factor = number(1 + id);
+    loss = u->mask >> id & 1 ? helio_sum(helio_mul(helio_value(u->variable), factor)) : helio_square(x);
   }
   return helio_minimize(u->optimizer, tape, loss, HELIO_VARIABLES(u->variable));
 }
