@@ -32,6 +32,12 @@ static helio_status take_time(const wrap_rule *rule, const wrap_call *call) {
   return HELIO_OK;
 }
 
+static helio_status fail(const wrap_rule *rule, const wrap_call *call) {
+  const helio_host *host = call->device->state->inner.real;
+  (void)rule;
+  return host->fail(host, HELIO_DEVICE_FAILURE, "HELIO_WRAP_RULES lets %s fail", call->name);
+}
+
 static helio_status tell(const wrap_rule *rule, const wrap_call *call, helio_status status) {
   const helio_host *host = call->device->state->inner.real;
   (void)rule;
@@ -42,6 +48,7 @@ static helio_status tell(const wrap_rule *rule, const wrap_call *call, helio_sta
 
 static const action actions[] = {
     {.name = "time", .before = take_time},
+    {.name = "fail", .before = fail},
     {.name = "tell", .after = tell},
 };
 
