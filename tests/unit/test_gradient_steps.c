@@ -75,7 +75,8 @@ static helio_status take_step(pupil *p, helio_tape *tape, helio_tensor *loss) {
 
 static helio_status learn(void *argument, const helio_element *inputs, helio_element *outputs) {
   pupil *p = argument;
-  unsigned uses = p->uses[helio_replica_id()];
+  int id = helio_replica_id(); /* −1 while an error is pending */
+  unsigned uses = id >= 0 ? p->uses[id] : 0;
   helio_tensor *loss = NULL;
   helio_tape *tape = helio_tape_new();
   (void)inputs, (void)outputs;
