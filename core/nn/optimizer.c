@@ -30,8 +30,10 @@ static void end(void *object) {
 }
 
 helio_optimizer *hi_optimizer_new(const hi_optimizer_kind *kind, const helio_optimizer_options *options) {
+  static atomic_uint_least64_t last_number;
   helio_optimizer *optimizer = hi_object_new(sizeof *optimizer, end, "an optimizer");
   if (!optimizer) return NULL;
+  optimizer->number = atomic_fetch_add(&last_number, 1) + 1;
   optimizer->kind = kind;
   optimizer->options = *options;
   optimizer->slot_count = kind->slots(options, optimizer->slots);

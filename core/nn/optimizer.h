@@ -60,6 +60,7 @@ typedef struct hi_optimizer_numbers {
 struct helio_optimizer {
   hi_object object;
   const hi_optimizer_kind *kind;
+  uint64_t number; /* no other optimizer of the process has it, or had it; not 0 */
   char *name;
   helio_optimizer_options options; /* complete: zeros stand for themselves */
   helio_schedule *schedule;        /* a reference, or NULL */

@@ -301,7 +301,7 @@ static helio_status step_begin(step *s, helio_optimizer *optimizer, const helio_
   if (!s->list) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a list of %d gradients", count);
   s->turn = next_turn(optimizer);
   if (!s->together) return HELIO_OK;
-  s->summing = s->together->services->sums_begin(s->together, optimizer->tracked.variables, s->list, count);
+  s->summing = s->together->services->sums_begin(s->together, optimizer->number, s->list, count);
   return s->summing ? HELIO_OK : helio_error_pending();
 }
 
@@ -357,7 +357,7 @@ helio_status helio_apply_gradients(helio_optimizer *optimizer, const helio_gradi
   return status;
 }
 
-/* What travelled already stands in the list as a sum; what was told of but waits, and what was not, is put in now. */
+/* What was told of stands in the list, or its sum does; the rest is put in now. */
 static void take_rest(step *s, const helio_gradients *gradients) {
   for (int i = 0; i < s->variables->count; i++) {
     hi_gradient *place = &s->list[hi_optimizer_find(s->optimizer, s->variables->at[i], i)];
@@ -375,7 +375,8 @@ helio_status helio_minimize(helio_optimizer *optimizer, helio_tape *tape, helio_
   if (!step_begin(&s, optimizer, variables)) {
     helio_gradient_options o = {.size = sizeof o, .tape = tape, .target = loss, .variables = variables};
     helio_gradients *gradients = hi_gradient_of(&o, s.together ? step_ready : NULL, &s);
-    if (gradients) take_rest(&s, gradients);
+    if (gradients && s.together) take_rest(&s, gradients);
+    if (gradients && !s.together) take_gradients(&s, gradients);
   }
   status = step_end(&s);
   helio_pool_leave(&pool);

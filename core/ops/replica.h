@@ -30,10 +30,11 @@ typedef struct hi_replica_services {
   /* Replaces gradients, of which every replica has as many, by their sums over replicas: those of rows by the rows of
    * all. What one replica lacks counts as zeros there; what all lack stays so. The new tensors belong to the innermost
    * pool.
-   * Begin: the list, which may be empty yet; `key` tells it from other lists. NULL with the error set.
+   * Begin: the list, which may be empty yet; `key`, which is not 0, tells it from all other lists that there ever are.
+   * NULL with the error set.
    * Ready: this gradient stands in the list now, and may travel while others are computed. Need not be called.
    * End: all gradients stand in the list; or, if an error is pending, it will never be whole. Frees the summing. */
-  hi_summing *(*sums_begin)(hi_replicas *replicas, const void *key, hi_gradient *gradients, int count);
+  hi_summing *(*sums_begin)(hi_replicas *replicas, uint64_t key, hi_gradient *gradients, int count);
   helio_status (*sums_ready)(hi_summing *summing, int index);
   helio_status (*sums_end)(hi_summing *summing);
 } hi_replica_services;

@@ -4,12 +4,14 @@
  *
  * What the replicas have is agreed on where they meet, and buckets are made by that. Where all devices work while their
  * threads go on, the buckets of the step before serve from the second step on: each is summed, on a stream of its own,
- * as soon as its gradients are there. Whether the replicas still have what they had is then agreed on at the end. */
+ * as soon as its gradients are there. Before that the replicas meet, so that none waits for one that never came to the
+ * step; whether they still have what they had is agreed on at the end. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/arena.h"
 #include "device/copy.h"
+#include "ops/placement.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
 #include "strategy/strategy.h"
@@ -35,7 +37,7 @@ typedef struct bucket {
 
 /* Written when the replicas meet, read by all until they meet again. */
 struct hi_gradient_plan {
-  const void *key; /* of the list that it was made for */
+  uint64_t key; /* of the list that it was made for; 0: it is not whole */
   int count, bucket_count;
   agreed *gradients;
   bucket *buckets; /* in the order in which they travel; room for `count` */
@@ -51,15 +53,15 @@ void hi_gradient_plan_free(struct hi_gradient_plan *plan) {
 /* One replica's part. */
 struct hi_summing {
   helio_strategy *strategy;
-  const void *key;
+  uint64_t key;
   hi_gradient *gradients;
   int count, replica;
   hi_device *device;
-  bool early;   /* buckets of the step before travel while gradients are computed */
-  int next;     /* bucket that is to travel next */
-  int *missing; /* by bucket: gradients that it waits for */
-  bool *none;   /* by gradient: the replica has none */
-  bool *summed; /* by gradient */
+  bool early;       /* buckets of the step before travel while gradients are computed */
+  int next;         /* bucket that is to travel next */
+  int *missing;     /* by bucket: gradients that it waits for */
+  hi_gradient *own; /* what the replica had, where a sum has taken its place and, in the end, everywhere */
+  bool *summed;     /* by gradient */
 };
 
 /* ---- agreeing ---- */
@@ -131,28 +133,35 @@ static struct hi_gradient_plan *blank_plan(helio_strategy *strategy, int count) 
     plan->count = count;
   }
   memset(plan->gradients, 0, (size_t)count * sizeof *plan->gradients);
+  plan->key = 0;
   return plan;
+}
+
+/* All replicas sum gradients of the same list. */
+static helio_status compare_lists(void *const *brought, int replicas) {
+  const hi_summing *first = brought[0];
+  for (int i = 1; i < replicas; i++) {
+    const hi_summing *s = brought[i];
+    if (s->key == first->key && s->count == first->count) continue;
+    return hi_fail(HELIO_INVALID_ARGUMENT, "replica %d takes a step of another optimizer than replica 0", i);
+  }
+  return HELIO_OK;
 }
 
 static helio_status agree(void *const *brought, int replicas) {
   const hi_summing *first = brought[0];
-  helio_status status = HELIO_OK;
-  for (int i = 1; i < replicas; i++) {
-    const hi_summing *s = brought[i];
-    if (s->count == first->count) continue;
-    return hi_fail(HELIO_INVALID_ARGUMENT, "replica 0 has %d gradients and replica %d has %d", first->count, i,
-                   s->count);
-  }
+  helio_status status = compare_lists(brought, replicas);
+  if (status) return status;
   struct hi_gradient_plan *plan = blank_plan(first->strategy, first->count);
   if (!plan) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %d gradients", first->count);
-  plan->key = first->key;
   for (int i = 0; i < plan->count; i++) {
     for (int j = 0; j < replicas && !status; j++) {
-      const hi_summing *s = brought[j];
-      if (!s->none[i]) status = add_replica(&plan->gradients[i], j, &s->gradients[i]);
+      const hi_gradient *own = &((const hi_summing *)brought[j])->own[i];
+      if (own->values) status = add_replica(&plan->gradients[i], j, own);
     }
   }
   make_buckets(plan, first->strategy->bucket_bytes);
+  if (!status) plan->key = first->key;
   return status;
 }
 
@@ -185,7 +194,7 @@ static helio_status call_all_reduce(const hi_summing *s, helio_tensor *source, h
 }
 
 static void set_sum(hi_summing *s, int index, helio_tensor *sum) {
-  s->none[index] = !s->gradients[index].values;
+  s->own[index] = s->gradients[index];
   s->gradients[index] = (hi_gradient){.values = sum, .shape = sum->shape};
   s->summed[index] = true;
 }
@@ -260,8 +269,7 @@ static helio_tensor *gather(const hi_summing *s, helio_tensor *own, const agreed
 /* In the order of replicas, which is that of samples: rows of one index are added as on one device. */
 static helio_status gather_rows(hi_summing *s, int index) {
   const agreed *a = &s->strategy->plan->gradients[index];
-  hi_gradient *gradient = &s->gradients[index];
-  helio_tensor *values = gradient->values, *indices = gradient->indices;
+  helio_tensor *values = s->own[index].values, *indices = s->own[index].indices;
   if (values) values = hi_tensor_on(values, s->device);
   if (indices && indices->type != a->index_type) indices = helio_cast(indices, a->index_type);
   if (indices) indices = hi_tensor_on(indices, s->device);
@@ -269,7 +277,7 @@ static helio_status gather_rows(hi_summing *s, int index) {
   values = gather(s, values, a, a->type, a->shape);
   indices = values ? gather(s, indices, a, a->index_type, HELIO_SHAPE(0)) : NULL;
   if (!indices) return helio_error_pending();
-  *gradient = (hi_gradient){.values = values, .indices = indices, .shape = a->shape};
+  s->gradients[index] = (hi_gradient){.values = values, .indices = indices, .shape = a->shape};
   return HELIO_OK;
 }
 
@@ -277,27 +285,29 @@ static helio_status gather_rows(hi_summing *s, int index) {
 
 static void forget(hi_summing *s) {
   free(s->missing);
-  free(s->none);
+  free(s->own);
   free(s->summed);
   free(s);
 }
 
 /* Is there a plan for this list, and do all devices work while their threads go on? */
-static bool can_be_early(const helio_strategy *strategy, const void *key, int count) {
+static bool can_be_early(const helio_strategy *strategy, uint64_t key, int count) {
   const struct hi_gradient_plan *plan = strategy->plan;
   bool possible = plan && plan->key == key && plan->count == count;
   for (int i = 0; i < strategy->replicas.count; i++) possible = possible && !strategy->replicas.devices[i]->synchronous;
   return possible;
 }
 
-hi_summing *hi_sums_begin(hi_replicas *replicas, const void *key, hi_gradient *gradients, int count) {
+static hi_summing *no_memory(hi_summing *s, int count) {
+  if (s) forget(s);
+  hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the sums of %d gradients", count);
+  return NULL;
+}
+
+hi_summing *hi_sums_begin(hi_replicas *replicas, uint64_t key, hi_gradient *gradients, int count) {
   helio_strategy *strategy = (helio_strategy *)replicas;
   hi_summing *s = calloc(1, sizeof *s);
-  if (!s) {
-    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the sums of %d gradients", count);
-    hi_strategy_break(strategy);
-    return NULL;
-  }
+  if (!s) return no_memory(NULL, count);
   int replica = hi_replica_of(replicas);
   *s = (hi_summing){.strategy = strategy,
                     .key = key,
@@ -307,15 +317,15 @@ hi_summing *hi_sums_begin(hi_replicas *replicas, const void *key, hi_gradient *g
                     .device = replicas->devices[replica],
                     .early = can_be_early(strategy, key, count),
                     .missing = calloc((size_t)count + 1, sizeof *s->missing),
-                    .none = calloc((size_t)count + 1, sizeof *s->none),
+                    .own = calloc((size_t)count + 1, sizeof *s->own),
                     .summed = calloc((size_t)count + 1, sizeof *s->summed)};
-  if (!s->missing || !s->none || !s->summed) {
-    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the sums of %d gradients", count);
-    hi_strategy_break(strategy);
+  if (!s->missing || !s->own || !s->summed) return no_memory(s, count);
+  if (!s->early) return s;
+  if (replicas->services->meet(replicas, compare_lists, s)) {
     forget(s);
     return NULL;
   }
-  for (int i = 0; s->early && i < strategy->plan->bucket_count; i++) s->missing[i] = strategy->plan->buckets[i].members;
+  for (int i = 0; i < strategy->plan->bucket_count; i++) s->missing[i] = strategy->plan->buckets[i].members;
   return s;
 }
 
@@ -327,9 +337,11 @@ helio_status hi_sums_ready(hi_summing *s, int index) {
     const bucket *b = &plan->buckets[i];
     if (b->type == plan->gradients[index].type && index >= b->first && index <= b->last) s->missing[i]--;
   }
+  helio_scope device = hi_placement_enter(s->device);
   for (; !status && s->next < plan->bucket_count && s->missing[s->next] == 0; s->next++) {
     status = sum_bucket(s, &plan->buckets[s->next]);
   }
+  helio_device_leave(&device);
   return status;
 }
 
@@ -357,14 +369,22 @@ static helio_status sum_the_rest(hi_summing *s) {
   return status;
 }
 
-helio_status hi_sums_end(hi_summing *s) {
+static helio_status sum_all(hi_summing *s) {
   helio_strategy *strategy = s->strategy;
   helio_status status = helio_error_pending();
-  for (int i = 0; i < s->count && !status; i++)
-    if (!s->summed[i]) s->none[i] = !s->gradients[i].values;
+  for (int i = 0; i < s->count; i++) {
+    if (!s->summed[i]) s->own[i] = s->gradients[i];
+  }
   if (!status && s->early) status = send_what_is_left(s);
   if (!status) status = strategy->replicas.services->meet(&strategy->replicas, agree, s);
-  if (!status) status = sum_the_rest(s);
+  return status ? status : sum_the_rest(s);
+}
+
+helio_status hi_sums_end(hi_summing *s) {
+  helio_strategy *strategy = s->strategy;
+  helio_scope device = hi_placement_enter(s->device);
+  helio_status status = sum_all(s);
+  helio_device_leave(&device);
   forget(s);
   return status ? hi_strategy_break(strategy) : HELIO_OK; /* whatever failed, the others wait for this replica */
 }

@@ -40,7 +40,7 @@ helio_strategy *hi_strategy_together(void);
 /* The services of several replicas (ops/replica.h). */
 extern const hi_replica_services hi_mirrored_services;
 
-hi_summing *hi_sums_begin(hi_replicas *replicas, const void *key, hi_gradient *gradients, int count);
+hi_summing *hi_sums_begin(hi_replicas *replicas, uint64_t key, hi_gradient *gradients, int count);
 helio_status hi_sums_ready(hi_summing *summing, int index);
 helio_status hi_sums_end(hi_summing *summing);
 void hi_gradient_plan_free(struct hi_gradient_plan *plan);

@@ -16,7 +16,8 @@ typedef struct member {
   int number;
   pthread_t thread;
   helio_error error; /* of its latest job */
-  void *brought;     /* to the meeting under way */
+  hi_merge function; /* of the meeting that it came to */
+  void *brought;     /* to it */
   bool left;         /* its job is done */
 } member;
 
@@ -86,12 +87,23 @@ static helio_status result_of_meeting(const hi_team *team) {
   return team->error.status ? hi_fail(team->error.status, "%s", team->error.message) : HELIO_OK;
 }
 
+/* Only one function can make sense of what they brought. */
+static void compare_functions(hi_team *team) {
+  team->error.status = HELIO_OK;
+  for (int i = 1; i < team->count && !team->error.status; i++) {
+    if (team->members[i].function == team->members[0].function) continue;
+    team->error.status = HELIO_WRONG_STATE;
+    snprintf(team->error.message, sizeof team->error.message,
+             "Replicas 0 and %d made different calls where all replicas must make the same.", i);
+  }
+}
+
 /* All are here, so nobody else touches the team until the meeting is over. */
 static helio_status hold_meeting(hi_team *team, hi_merge function) {
   void *brought[HELIO_MAX_REPLICAS];
   for (int i = 0; i < team->count; i++) brought[i] = team->members[i].brought;
-  team->error.status = HELIO_OK;
-  if (function) {
+  compare_functions(team);
+  if (function && !team->error.status) {
     pthread_mutex_unlock(&team->lock);
     hi_context before = hi_context_alone();
     helio_status status = function(brought, team->count);
@@ -108,6 +120,7 @@ helio_status hi_team_meet(hi_team *team, int number, hi_merge function, void *mi
   if (status) return status;
   pthread_mutex_lock(&team->lock);
   unsigned seen = atomic_load(&team->meetings);
+  team->members[number].function = function;
   team->members[number].brought = mine;
   team->arrived++;
   if (team->arrived == team->count) {

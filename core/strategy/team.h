@@ -20,7 +20,7 @@ helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int 
 
 /* Inside a job: waits until all members have come, calls the function (NULL: none) once with what they brought, on the
  * thread that came last, and lets all go on. What the function fails with is every member's error. So is it if another
- * member's job ended without coming. */
+ * member's job ended without coming, or came with another function. */
 helio_status hi_team_meet(hi_team *team, int member, hi_merge function, void *mine);
 
 #endif

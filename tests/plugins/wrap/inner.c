@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin inside: opened as the core would open it. */
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wrap.h"
+
+enum { MESSAGE = 1000 };
+
+const helio_plugin *wrap_inner_plugin;
+
+static const helio_host *real_of(const helio_host *host) {
+  return ((const wrap_inner *)host)->real;
+}
+
+static void inner_log(const helio_host *host, helio_log_level level, const char *format, ...) {
+  char text[MESSAGE];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  real_of(host)->log(real_of(host), level, "%s", text);
+}
+
+static helio_status inner_fail(const helio_host *host, helio_status status, const char *format, ...) {
+  char text[MESSAGE];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return real_of(host)->fail(real_of(host), status, "%s", text);
+}
+
+static const char *inner_parameter(const helio_host *host, const char *name) {
+  const helio_parameter *const *known = ((const wrap_inner *)host)->plugin->parameters;
+  while (known && *known && strcmp((*known)->name, name) != 0) known++;
+  if (!known || !*known) return NULL;
+  const char *given = getenv(name);
+  return given ? given : (*known)->default_value;
+}
+
+static void *inner_allocate(const helio_host *host, size_t bytes) {
+  return real_of(host)->allocate(real_of(host), bytes);
+}
+
+static void inner_release(const helio_host *host, void *memory) {
+  real_of(host)->release(real_of(host), memory);
+}
+
+/* It comes out of the same tree, so all its tables are of this version. */
+static bool is_backend(const helio_plugin *plugin) {
+  return plugin && plugin->magic == HELIO_PLUGIN_MAGIC && plugin->size == sizeof *plugin &&
+         plugin->abi_major == HELIO_ABI_MAJOR && plugin->abi_minor == HELIO_ABI_MINOR && plugin->devices &&
+         plugin->memory && plugin->streams && plugin->kernels;
+}
+
+helio_status wrap_inner_open(wrap_inner *inner, const helio_host *real) {
+  const char *path = real->parameter(real, "HELIO_WRAP_PLUGIN");
+  if (!path[0]) return real->fail(real, HELIO_NO_DEVICE, "HELIO_WRAP_PLUGIN names no plugin");
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!library) return real->fail(real, HELIO_NO_DEVICE, "%s", dlerror());
+  const helio_plugin *plugin = dlsym(library, HELIO_PLUGIN_SYMBOL);
+  dlclose(library); /* its code stays */
+  if (!is_backend(plugin)) return real->fail(real, HELIO_ABI_MISMATCH, "%s is no backend of this version", path);
+  *inner = (wrap_inner){.host = {.size = sizeof(helio_host),
+                                 .abi_major = HELIO_ABI_MAJOR,
+                                 .abi_minor = HELIO_ABI_MINOR,
+                                 .core_version = real->core_version,
+                                 .log = inner_log,
+                                 .fail = inner_fail,
+                                 .parameter = inner_parameter,
+                                 .allocate = inner_allocate,
+                                 .release = inner_release},
+                        .real = real,
+                        .plugin = plugin};
+  return HELIO_OK;
+}
