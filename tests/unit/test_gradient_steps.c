@@ -390,6 +390,7 @@ static void check_parting(class *c, helio_strategy *strategy, lapse how, int ste
   helio_status status = helio_error_take(&error);
   if (status == HELIO_TIMED_OUT || status == HELIO_ABORTED) fail_msg("lapse %d: %s", (int)how, error.message);
   if (how == GIVES_UP) assert_int_equal(status, HELIO_BAD_DATA);
+  if (how == STAYS_AWAY || how == MEETS || how == SUMS) assert_int_equal(status, HELIO_WRONG_STATE);
   for (int i = 0; i < 3; i++) assert_all(c->pupil.list[i], -REPLICAS * steps);
   assert_int_equal(helio_optimizer_iterations(c->pupil.optimizer), steps);
 }
