@@ -153,6 +153,24 @@ static bool measure(const bench_options *bench, json_t *result, bool as_json) {
   return done && set(result, "start_ms", bench_start(bench));
 }
 
+long long bench_number(const char *text, long long otherwise, long long most) {
+  char *end;
+  if (!text) return otherwise;
+  long long number = strtoll(text, &end, 10);
+  return *end || end == text || number < 1 || number > most ? -1 : number;
+}
+
+int bench_finish(const char *path, json_t *result, bool json, void (*show)(const json_t *result)) {
+  if (!result) return command_library_failure(path);
+  if (json) {
+    output_json(result);
+  } else {
+    show(result);
+    json_decref(result);
+  }
+  return EXIT_SUCCESS;
+}
+
 static int run_bench_ops(const command_line *line) {
   /* A BLAS that was called with several threads leaves them spinning for a tenth of a second, on the cores that the
    * other side is measured on next. With this it lets them sleep after half a millisecond; it reads it when it is

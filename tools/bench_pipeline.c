@@ -139,13 +139,9 @@ static void show(const json_t *result) {
 }
 
 static int run_bench_data(const command_line *line) {
-  long long batch = 4096;
-  if (line->values[BATCH]) {
-    char *end;
-    batch = strtoll(line->values[BATCH], &end, 10);
-    if (*end || end == line->values[BATCH] || batch < 1 || batch > 1000000) {
-      return command_usage_error(line->path, "--batch needs a number of samples, not '%s'", line->values[BATCH]);
-    }
+  long long batch = bench_number(line->values[BATCH], 4096, 1000000);
+  if (batch < 0) {
+    return command_usage_error(line->path, "--batch needs a number of samples, not '%s'", line->values[BATCH]);
   }
   bench_options bench = {.device = bench_device(line->values[DEVICE]), .quick = line->values[QUICK] != NULL};
   json_t *result = NULL;
@@ -154,14 +150,7 @@ static int run_bench_data(const command_line *line) {
       HELIO_DEVICE(bench.device->name) result = measure(&bench, batch);
     }
   }
-  if (!result) return command_library_failure(line->path);
-  if (line->values[JSON]) {
-    output_json(result);
-  } else {
-    show(result);
-    json_decref(result);
-  }
-  return EXIT_SUCCESS;
+  return bench_finish(line->path, result, line->values[JSON], show);
 }
 
 const command command_bench_data = {

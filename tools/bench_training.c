@@ -122,14 +122,6 @@ static void show(const json_t *result) {
          json_array_size(json_object_get(result, "devices")) == 1 ? "" : "s");
 }
 
-/* A number from 1 on; −1: the text is none. */
-static long long number_of(const char *text, long long otherwise, long long most) {
-  char *end;
-  if (!text) return otherwise;
-  long long number = strtoll(text, &end, 10);
-  return *end || end == text || number < 1 || number > most ? -1 : number;
-}
-
 static bool cut_device(int count) {
   int devices;
   const helio_device *const *list = helio_physical_devices(NULL, &devices);
@@ -137,8 +129,8 @@ static bool cut_device(int count) {
 }
 
 static int run_bench_training(const command_line *line) {
-  long long batch = number_of(line->values[BATCH], 256, 1000000);
-  long long replicas = number_of(line->values[REPLICAS], 0, MOST_REPLICAS);
+  long long batch = bench_number(line->values[BATCH], 256, 1000000);
+  long long replicas = bench_number(line->values[REPLICAS], 0, MOST_REPLICAS);
   if (batch < 0) {
     return command_usage_error(line->path, "--batch needs a number of samples, not '%s'", line->values[BATCH]);
   }
@@ -153,14 +145,7 @@ static int run_bench_training(const command_line *line) {
       result = measure(line->values[QUICK] != NULL, batch);
     }
   }
-  if (!result) return command_library_failure(line->path);
-  if (line->values[JSON]) {
-    output_json(result);
-  } else {
-    show(result);
-    json_decref(result);
-  }
-  return EXIT_SUCCESS;
+  return bench_finish(line->path, result, line->values[JSON], show);
 }
 
 const command command_bench_training = {
