@@ -291,10 +291,24 @@ typedef struct step {
   hi_gradient *list; /* by the place of the variable among the optimizer's, tensors of the step's pool */
 } step;
 
+/* Outside of replicas a step would change the first of a variable's copies alone. */
+static helio_status check_context(const helio_variables *variables) {
+  for (int i = 0; i < variables->count; i++) {
+    const helio_variable *variable = variables->at[i];
+    if (variable->copy_count == 1 || hi_replica_of(variable->replicas) >= 0) continue;
+    return hi_fail(HELIO_WRONG_STATE,
+                   "a step cannot be taken in cross-replica context: every replica has a copy of %s. Use helio_run() "
+                   "to enter replica context",
+                   variable->name);
+  }
+  return HELIO_OK;
+}
+
 /* The variables were checked. */
 static helio_status step_begin(step *s, helio_optimizer *optimizer, const helio_variables *variables) {
   *s = (step){.optimizer = optimizer, .variables = variables, .together = hi_replicas_together()};
-  helio_status status = hi_optimizer_track(optimizer, variables);
+  helio_status status = check_context(variables);
+  if (!status) status = hi_optimizer_track(optimizer, variables);
   if (status) return status;
   int count = optimizer->tracked.count;
   s->list = calloc((size_t)count + 1, sizeof *s->list);

@@ -95,7 +95,8 @@ helio_variable *hi_variable_new(const char *name, helio_tensor *value, const hi_
   if (replicas && !replicas->devices[0]) replicas = NULL;
   int copies = replicas ? replicas->count : 1;
   helio_variable *variable = NULL;
-  if (value && !check_traits(name, value, traits, replicas)) {
+  if (copies == 0) hi_fail(HELIO_WRONG_STATE, "%s: the strategy was made before helio_shutdown()", name);
+  if (value && copies > 0 && !check_traits(name, value, traits, replicas)) {
     variable = hi_object_new(sizeof *variable + (size_t)copies * sizeof *variable->copies, end, "a variable");
   }
   if (!variable) return NULL;

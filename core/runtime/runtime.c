@@ -120,6 +120,9 @@ helio_status helio_shutdown(void) {
     forked();
     return helio_error_pending();
   }
+  if (hi_replicas_together()) { /* its thread would wait for itself to end */
+    return hi_fail(HELIO_WRONG_STATE, "a step is under way, and this is called inside it");
+  }
   hi_crews_stop(); /* threads of the library use devices, and none of them is there to be waited for afterwards */
   pthread_mutex_lock(&lock);
   hi_pool_drain(); /* under the lock, because another thread may be ending the library too */

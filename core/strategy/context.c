@@ -59,10 +59,6 @@ helio_strategy *helio_strategy_current(void) {
   return now.replicas ? (helio_strategy *)now.replicas : &plain;
 }
 
-helio_strategy *hi_strategy_together(void) {
-  return (helio_strategy *)hi_replicas_together();
-}
-
 /* Outside of all scopes a thread is in the default strategy's replica. */
 const helio_replica *helio_replica_context(void) {
   static _Thread_local helio_replica outside;

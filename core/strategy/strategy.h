@@ -34,9 +34,6 @@ bool hi_require_cross_replica(const helio_strategy *strategy);
 /* Likewise, unless it is in one; `replica` is written. */
 bool hi_require_replica(helio_replica *replica);
 
-/* The strategy whose replica the thread runs, of several; NULL: the thread runs alone. */
-helio_strategy *hi_strategy_together(void);
-
 /* The services of several replicas (ops/replica.h). */
 extern const hi_replica_services hi_mirrored_services;
 

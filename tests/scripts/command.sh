@@ -79,6 +79,7 @@ expect_error 2 "unknown operation 'matmull'; did you mean 'matmul'?" bench ops -
 expect_error 1 "unknown device" bench ops --device gpu:9
 expect_error 1 "unknown device" bench data --device gpu:9
 expect_error 2 "--batch needs a number of samples, not 'many'" bench data --batch many
+expect_error 2 "unknown collective 'locl'; did you mean 'local'?" bench collectives --only locl
 expect_error 2 "--replicas needs a number up to 64, not '65'" bench training --replicas 65
 
 # --- Listings --------------------------------------------------------------------------------------------------------
@@ -222,6 +223,11 @@ expect_json "0 < data['slowest'] <= data['samples_per_second'] <= data['fastest'
 expect_status 0 bench data --quick --batch 64
 expect_output "samples/s"
 
+expect_status 0 bench collectives --quick --json --only local
+expect_json "[(row['ranks'], row['bytes']) for row in data['rows']] == \
+  [(ranks, kib << 10) for ranks in (2, 4) for kib in (4, 1 << 10, 16 << 10, 64 << 10)]"
+expect_json "all(row['collective'] == 'local' and 0 < row['fastest_microseconds'] <= row['microseconds'] and
+  abs(row['gigabytes_per_second'] * row['microseconds'] * 1e3 / row['bytes'] - 1) < 1e-3 for row in data['rows'])"
 expect_status 0 bench training --quick --json --replicas 3 --batch 100
 expect_json "data['samples'] == 2560 and data['batch'] == 100 and data['epochs'] == 3 and len(data['devices']) == 3"
 expect_json "0 < data['slowest'] <= data['samples_per_second'] <= data['fastest'] and data['collective'] == 'local'"

@@ -309,6 +309,30 @@ static void a_variable_made_in_a_step_is_one_for_all(void **state) {
   for (int i = 0; i < 2; i++) helio_release(made[i]);
 }
 
+/* The other copies would stay what they were. */
+static void a_step_is_not_taken_outside_of_replicas(void **state) {
+  (void)state;
+  helio_strategy *two = mirror(2);
+  helio_variable *v = NULL;
+  helio_optimizer *sgd = NULL;
+  HELIO_SCOPE(two) {
+    v = helio_variable(number(3), .name = "v");
+    sgd = helio_sgd(.learning_rate = 1);
+  }
+  const helio_variables list = {.count = 1, .at = (helio_variable *[]){v}};
+  helio_tape *tape = helio_tape_new();
+  helio_tensor *loss = NULL;
+  HELIO_TAPE(tape) loss = helio_square(helio_value(v));
+  const char *expected =
+      "a step cannot be taken in cross-replica context: every replica has a copy of v. Use helio_run()";
+  assert_int_equal(helio_minimize(sgd, tape, loss, &list), HELIO_WRONG_STATE);
+  expect_error(HELIO_WRONG_STATE, expected);
+  HELIO_SCOPE(two) assert_int_equal(helio_minimize(sgd, tape, loss, &list), HELIO_WRONG_STATE);
+  expect_error(HELIO_WRONG_STATE, expected);
+  expect_copies(v, 3, 3);
+  assert_int_equal(helio_optimizer_iterations(sgd), 0);
+}
+
 static void a_model_made_outside_the_scope_cannot_be_trained(void **state) {
   (void)state;
   trainer t;
@@ -494,6 +518,7 @@ int main(void) {
       REPLICA_TEST(variables_belong_to_their_strategy),
       REPLICA_TEST(what_comes_into_being_in_a_step_is_made_once_and_mirrored),
       REPLICA_TEST(a_variable_made_in_a_step_is_one_for_all),
+      REPLICA_TEST(a_step_is_not_taken_outside_of_replicas),
       REPLICA_TEST(a_model_made_outside_the_scope_cannot_be_trained),
       REPLICA_TEST(files_do_not_depend_on_the_number_of_replicas),
       REPLICA_TEST(no_gradient_on_some_replicas_counts_as_zeros),

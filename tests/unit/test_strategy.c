@@ -525,6 +525,29 @@ static int replica_threads(int expected) {
   return count;
 }
 
+/* A thread of the strategy cannot wait for its own end. */
+static helio_status shut_down_inside(void *argument, const helio_element *inputs, helio_element *outputs) {
+  (void)argument, (void)inputs, (void)outputs;
+  return helio_replica_id() == 1 ? helio_shutdown() : HELIO_OK;
+}
+
+static void the_library_does_not_end_inside_a_step(void **state) {
+  (void)state;
+  helio_strategy *two = mirror(2);
+  assert_null(helio_run(two, shut_down_inside));
+  expect_error(HELIO_WRONG_STATE, "replica 1: a step is under way, and this is called inside it");
+  assert_made(helio_run(two, give_nothing));
+}
+
+static void nothing_is_made_in_a_scope_that_has_outlived_the_library(void **state) {
+  (void)state;
+  HELIO_SCOPE(mirror(2)) {
+    assert_ok(helio_shutdown());
+    assert_null(helio_variable(helio_fill(HELIO_SCALAR, 1), .name = "v"));
+    expect_error(HELIO_WRONG_STATE, "v: the strategy was made before helio_shutdown()");
+  }
+}
+
 static void threads_live_as_long_as_their_strategy(void **state) {
   (void)state;
   helio_strategy *two = NULL;
@@ -577,6 +600,8 @@ int main(void) {
       REPLICA_TEST(sums_that_cannot_be_formed),
       REPLICA_TEST(sums_have_gradients),
       REPLICA_TEST(merging_is_on_no_replicas_tape),
+      REPLICA_TEST(the_library_does_not_end_inside_a_step),
+      REPLICA_TEST(nothing_is_made_in_a_scope_that_has_outlived_the_library),
       REPLICA_TEST(threads_live_as_long_as_their_strategy),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
