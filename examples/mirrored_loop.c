@@ -6,8 +6,8 @@
  *
  * With fashion-mnist the step is that of the other tutorial: each replica divides by the size of the global batch and
  * returns a value of shape (1), and the sum is taken over that axis. Both ways give the same loss.
- * HELIO_LOGICAL_DEVICES
- * ="cpu:0=2" makes two devices of the CPU. */
+ *
+ * HELIO_LOGICAL_DEVICES="cpu:0=2" makes two devices of the CPU. */
 #include <helio/helio.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@ static helio_status call_step(const job *j, int replica, helio_element *outputs)
   const helio_values *values = j->options->inputs;
   helio_element inputs = {0};
   if (values) inputs = hi_values_element(values, replica);
-  helio_status status = j->options->step(j->options->argument, values ? &inputs : NULL, outputs);
+  helio_status status = j->options->step(j->options->argument, &inputs, outputs);
   if (status && !helio_error_pending()) hi_fail(status, "the step returned %s", helio_status_name(status));
   if (outputs->count < 0 || outputs->count > HELIO_MAX_PARTS) {
     hi_fail(HELIO_INVALID_ARGUMENT, "the step gave %d outputs; there may be %d", outputs->count, HELIO_MAX_PARTS);
@@ -72,7 +72,7 @@ static helio_values *take_outputs(const job *j, int count) {
 static helio_status run_together(job *j) {
   helio_strategy *strategy = j->strategy;
   if (atomic_exchange(&strategy->running, true)) {
-    return hi_fail(HELIO_WRONG_STATE, "helio_run() is under way on this strategy: threads need one strategy each");
+    return hi_fail(HELIO_WRONG_STATE, "helio_run() is under way on this strategy: it cannot run inside itself, and threads need one strategy each");
   }
   helio_status status = hi_strategy_join(strategy);
   if (!status) status = hi_team_run(strategy->team, run_replica, j);
@@ -133,6 +133,11 @@ typedef struct visit {
 static helio_values *gather_inputs(void *const *brought, int count) {
   const visit *first = brought[0];
   int parts = first->inputs ? first->inputs->count : 0;
+  for (int i = 1; i < count; i++) {
+    if (((const visit *)brought[i])->function == first->function) continue;
+    hi_fail(HELIO_WRONG_STATE, "replica 0 and replica %d called helio_merge_call() with different functions", i);
+    return NULL;
+  }
   helio_values *values = hi_values_new(first->strategy, parts);
   for (int i = 0; values && i < count; i++) {
     const visit *v = brought[i];

@@ -73,8 +73,8 @@ static void a_scope_is_the_cross_replica_context_of_its_thread(void **state) {
 static helio_status look_around(void *argument, const helio_element *inputs, helio_element *outputs) {
   helio_strategy *strategy = argument;
   const helio_replica *here = helio_replica_context();
-  bool right = here && helio_strategy_current() == strategy && !helio_in_cross_replica_context() && !inputs &&
-               here->strategy == strategy && here->id == helio_replica_id() &&
+  bool right = here && helio_strategy_current() == strategy && !helio_in_cross_replica_context() &&
+               inputs->count == 0 && here->strategy == strategy && here->id == helio_replica_id() &&
                here->count == helio_num_replicas(strategy) && here->first_row == -1 && here->global_rows == -1 &&
                strcmp(here->device, helio_strategy_device(strategy, here->id)) == 0;
   give(outputs, number(here->id));
@@ -531,6 +531,37 @@ static helio_status shut_down_inside(void *argument, const helio_element *inputs
   return helio_replica_id() == 1 ? helio_shutdown() : HELIO_OK;
 }
 
+static helio_values *give_back(helio_strategy *strategy, void *argument, helio_values *inputs) {
+  (void)strategy, (void)argument;
+  return inputs;
+}
+
+static helio_values *give_none(helio_strategy *strategy, void *argument, helio_values *inputs) {
+  (void)strategy, (void)argument, (void)inputs;
+  return NULL;
+}
+
+static helio_status merge_by_another(void *argument, const helio_element *inputs, helio_element *outputs) {
+  (void)argument, (void)inputs;
+  return helio_merge_call(helio_replica_id() ? give_back : give_none, NULL, NULL, outputs);
+}
+
+static helio_status double_it(void *argument, const helio_element *inputs, helio_element *outputs) {
+  (void)argument;
+  give(outputs, helio_add(inputs->part[0], inputs->part[0]));
+  return helio_error_pending();
+}
+
+/* The end of the data, which a loop forgot to look at, is a run without inputs. */
+static void steps_that_are_not_alike_or_have_no_inputs(void **state) {
+  helio_strategy *two = mirror(2);
+  (void)state;
+  assert_null(helio_run(two, merge_by_another));
+  expect_error(HELIO_WRONG_STATE, "replica 0 and replica 1 called helio_merge_call() with different functions");
+  assert_null(helio_run(two, double_it, NULL, NULL));
+  expect_error(HELIO_INVALID_ARGUMENT, "is NULL");
+}
+
 static void the_library_does_not_end_inside_a_step(void **state) {
   (void)state;
   helio_strategy *two = mirror(2);
@@ -600,6 +631,7 @@ int main(void) {
       REPLICA_TEST(sums_that_cannot_be_formed),
       REPLICA_TEST(sums_have_gradients),
       REPLICA_TEST(merging_is_on_no_replicas_tape),
+      REPLICA_TEST(steps_that_are_not_alike_or_have_no_inputs),
       REPLICA_TEST(the_library_does_not_end_inside_a_step),
       REPLICA_TEST(nothing_is_made_in_a_scope_that_has_outlived_the_library),
       REPLICA_TEST(threads_live_as_long_as_their_strategy),

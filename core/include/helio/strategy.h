@@ -136,8 +136,8 @@ HELIO_EXPORT helio_status helio_distributed_restore(helio_distributed_iterator *
 
 /* ---- steps ---- */
 
-/* A replica's part of a step: gets its own part of the inputs (NULL if there are none) and may write outputs, which all
- * replicas must give alike in number. */
+/* A replica's part of a step: gets its own part of the inputs (count 0 if there are none) and may write outputs, which
+ * all replicas must give alike in number. */
 typedef helio_status (*helio_step)(void *argument, const helio_element *inputs, helio_element *outputs);
 
 /* Calls the step in every replica at the same time, each in a thread of its own, and waits for all. NULL if one failed:
