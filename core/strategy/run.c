@@ -72,7 +72,9 @@ static helio_values *take_outputs(const job *j, int count) {
 static helio_status run_together(job *j) {
   helio_strategy *strategy = j->strategy;
   if (atomic_exchange(&strategy->running, true)) {
-    return hi_fail(HELIO_WRONG_STATE, "helio_run() is under way on this strategy: it cannot run inside itself, and threads need one strategy each");
+    return hi_fail(
+        HELIO_WRONG_STATE,
+        "helio_run() is under way on this strategy: it cannot run inside itself, and threads need one strategy each");
   }
   helio_status status = hi_strategy_join(strategy);
   if (!status) status = hi_team_run(strategy->team, run_replica, j);
