@@ -123,6 +123,11 @@ awk '/^step/ { if (last && $4 >= last) wrong = 1; last = $4; count++ } END { exi
 grep -qx "INFO:helio:Using MirroredStrategy with devices ('$cpu:0', '$cpu:1')" "$work/err" ||
   fail "logical_devices: no line about the devices: $(cat "$work/err")"
 
+# The same where the preferred device is a GPU, which the strict test device says it is: losses and words.
+HELIO_BACKEND=strict HELIO_PLUGIN_PATH=$HELIO_TEST_BUILD/tests/plugins/strict/.libs:$HELIO_TEST_BUILD/backends/cpu/.libs \
+  "$examples/logical_devices" >"$work/gpu" 2>"$work/err" || fail "logical_devices on strict: exit status $?: $(cat "$work/err")"
+sed 's/CPU/GPU/g' "$work/out" | cmp -s - "$work/gpu" || fail "logical_devices on a GPU: $(cat "$work/gpu")"
+
 # mirrored_loop: the law on one and three devices, and both tutorials' steps, each on the same images under two names.
 fashion=/usr/share/datasets/fashion-mnist
 if [ -d "$fashion" ]; then
