@@ -117,7 +117,7 @@ typedef struct losses {
 
 static helio_status average(void *argument, const helio_element *inputs, helio_element *outputs) {
   const losses *l = argument;
-  helio_tensor *own = inputs ? helio_cast(inputs->part[0], HELIO_FLOAT32) : FLOATS(1, 2, 3);
+  helio_tensor *own = inputs->count ? helio_cast(inputs->part[0], HELIO_FLOAT32) : FLOATS(1, 2, 3);
   helio_tensor *weights = l->weighted ? FLOATS(0, 1, 2) : NULL;
   return give(outputs, helio_compute_average_loss(own, l->size, weights));
 }
