@@ -90,11 +90,10 @@ static char *device_tuple(const helio_strategy *strategy) {
 }
 
 static helio_status take_device(helio_strategy *strategy, hi_device *device) {
-  char name[HI_NAME_LENGTH];
   for (int i = 0; i < strategy->replicas.count; i++) {
     if (strategy->replicas.devices[i] != device) continue;
-    snprintf(name, sizeof name, "%s", device->name);
-    return hi_fail(HELIO_INVALID_ARGUMENT, "No duplicates allowed in `devices` argument: %s stands there twice", name);
+    return hi_fail(HELIO_INVALID_ARGUMENT, "No duplicates allowed in `devices` argument: %s stands there twice",
+                   device->name);
   }
   if (strategy->replicas.count == HELIO_MAX_REPLICAS) {
     return hi_fail(HELIO_NOT_SUPPORTED, "a strategy has at most %d replicas", HELIO_MAX_REPLICAS);

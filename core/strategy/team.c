@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "device/topology.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
-#include "runtime/machine.h"
 #include "tensor/pool.h"
 
 typedef struct member {
@@ -224,7 +224,7 @@ hi_team *hi_team_new(int count) {
   pthread_mutex_init(&team->lock, NULL);
   pthread_cond_init(&team->changed, NULL);
   pthread_cond_init(&team->done, NULL);
-  team->spin_us = count > hi_machine_cores() ? 0 : (long)hi_environment_number(HI_SPIN_US);
+  team->spin_us = count > hi_topology_cores() ? 0 : (long)hi_environment_number(HI_SPIN_US);
   for (; team->count < count; team->count++) {
     member *m = &team->members[team->count];
     *m = (member){.team = team, .number = team->count};
