@@ -41,7 +41,8 @@ static helio_status broken(helio_communicator *c) {
 helio_status group_fail(helio_communicator *c, helio_status status) {
   char message[300];
   snprintf(message, sizeof message, "rank %u (%s) has failed", c->rank, c->group->rank[c->rank].member->name);
-  break_up(c->group, status, message);
+  /* It is this rank's device that failed, not the others'. */
+  break_up(c->group, status == HELIO_DEVICE_FAILURE ? HELIO_ABORTED : status, message);
   wait_for_rest(c);
   return status;
 }

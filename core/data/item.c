@@ -29,6 +29,7 @@ static void end(void *object) {
     hi_drop(item->part[i].indices);
     hi_drop(item->part[i].tensor);
   }
+  hi_drop(item->whole);
   free(item);
 }
 

@@ -28,6 +28,8 @@ typedef struct hi_part {
 typedef struct hi_item {
   hi_object object;
   int count;
+  unsigned stamp;        /* of whoever cut it from a batch */
+  struct hi_item *whole; /* that batch, held; NULL: none */
   hi_part part[];
 } hi_item;
 

@@ -126,6 +126,13 @@ static void open_to_host(const hi_block *block) {
   if (block->region->address) hi_unpoison(block->region->address + block->place.offset, block->requested);
 }
 
+/* ---- a device that fails ---- */
+
+/* Whoever hangs in a call of the device may hold the lock. */
+static bool hangs(const hi_arena *arena) {
+  return arena->source.loss && atomic_load_explicit(arena->source.loss, memory_order_relaxed) == HI_HUNG;
+}
+
 /* ---- streams ---- */
 
 /* Makes `later` wait for all that `earlier` was handed so far. */
@@ -364,6 +371,10 @@ static hi_block *allocate_locked(hi_arena *arena, size_t bytes, int stream) {
 hi_block *hi_arena_allocate(hi_arena *arena, size_t bytes, int stream, const char *holder) {
   if (bytes == 0) bytes = 1;
   hi_reason_clear();
+  if (hangs(arena)) {
+    hi_fail(HELIO_DEVICE_FAILURE, "no memory can be had on %s, which hangs", arena->source.name);
+    return NULL;
+  }
   pthread_mutex_lock(&arena->lock);
   hi_block *block = allocate_locked(arena, bytes, stream);
   if (block) {
@@ -443,20 +454,22 @@ void hi_block_release(hi_block *block) {
   if (!block || atomic_fetch_sub_explicit(&block->references, 1, memory_order_acq_rel) > 1) return;
   if (hi_runtime_forked()) return; /* another thread of the parent may have held the arena's lock: rather leak */
   if (block->arena) {
-    free_block(block->arena, block);
+    if (!hangs(block->arena)) free_block(block->arena, block);
   } else {
     free(block); /* its device was closed before */
   }
 }
 
 void hi_block_used(hi_block *block, int stream) {
-  if (block->stream == stream || !block->arena) return;
+  if (block->stream == stream || !block->arena || hangs(block->arena)) return;
   pthread_mutex_lock(&block->arena->lock);
   block->used_by |= (unsigned char)(1u << stream);
   pthread_mutex_unlock(&block->arena->lock);
 }
 
 void hi_arena_info(hi_arena *arena, helio_memory *info) {
+  *info = (helio_memory){0};
+  if (hangs(arena)) return;
   pthread_mutex_lock(&arena->lock);
   *info = arena->info;
   info->largest_free = largest_free(arena);
@@ -464,6 +477,7 @@ void hi_arena_info(hi_arena *arena, helio_memory *info) {
 }
 
 helio_status hi_arena_check(hi_arena *arena) {
+  if (hangs(arena)) return HELIO_OK;
   pthread_mutex_lock(&arena->lock);
   helio_status status = drain_quarantine(arena);
   pthread_mutex_unlock(&arena->lock);

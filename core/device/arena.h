@@ -14,6 +14,14 @@
 typedef struct hi_arena hi_arena;
 typedef struct hi_region hi_region;
 
+/* How far a device is given up. */
+typedef enum hi_loss {
+  HI_IN_ORDER,
+  HI_SUSPECT, /* a call of it failed: a strategy that it belongs to will lose it */
+  HI_LOST,    /* it gets no more work */
+  HI_HUNG,    /* nor is it touched: a call of it never came back, which may hold its locks and write to its memory */
+} hi_loss;
+
 enum { HI_HOLDER_LENGTH = 32 };
 
 typedef struct hi_block {
@@ -48,6 +56,7 @@ typedef struct hi_arena_source {
   bool synchronous; /* the device's streams need no events */
   bool host_memory; /* addresses can be poisoned for the address sanitizer */
   bool exact;       /* HELIO_ARENA_DEBUG */
+  atomic_int *loss; /* hi_loss of the device; NULL: nobody asks. Of one that hangs nothing is touched */
 } hi_arena_source;
 
 hi_arena *hi_arena_new(const hi_arena_source *source);

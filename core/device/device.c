@@ -21,13 +21,59 @@ hi_device *hi_device_new(hi_physical *physical, int logical_index) {
   device->host_memory = capabilities & HELIO_CAPABLE_HOST_MEMORY;
   device->member = (helio_member){.size = sizeof device->member,
                                   .description = &physical->description,
-                                  .devices = &physical->plugin->devices,
-                                  .memory = &physical->plugin->memory,
-                                  .streams = &physical->plugin->streams,
+                                  .devices = &physical->plugin->shown.devices,
+                                  .memory = &physical->plugin->shown.memory,
+                                  .streams = &physical->plugin->shown.streams,
                                   .name = device->name,
                                   .physical_id = physical->id};
   pthread_mutex_init(&device->lock, NULL);
   return device;
+}
+
+/* ---- loss ---- */
+
+bool hi_device_lost(const hi_device *device) {
+  return atomic_load_explicit(&device->loss, memory_order_relaxed) >= HI_LOST;
+}
+
+bool hi_device_hung(const hi_device *device) {
+  return atomic_load_explicit(&device->loss, memory_order_relaxed) == HI_HUNG;
+}
+
+helio_status hi_device_refuses(const hi_device *device) {
+  if (!hi_device_lost(device)) return HELIO_OK;
+  hi_reason_say("the device was lost%s; use others, or try it again behind helio_shutdown()",
+                hi_device_hung(device) ? ", because a call of it did not come back" : "");
+  return HELIO_DEVICE_FAILURE;
+}
+
+static void worsen(hi_device *device, hi_loss loss) {
+  int seen = atomic_load(&device->loss);
+  while (seen < (int)loss && !atomic_compare_exchange_weak(&device->loss, &seen, loss)) continue;
+}
+
+void hi_device_lose(hi_device *device, hi_loss loss) {
+  int count;
+  hi_device *const *devices = hi_devices(&count);
+  if (loss == HI_HUNG) device->physical->plugin->stuck = true;
+  worsen(device, loss);
+  for (int i = 0; i < count; i++) {
+    bool along = devices[i]->physical == device->physical && !device->physical->plugin->is_host;
+    if (along) worsen(devices[i], loss); /* where the machine itself is lost nobody asks */
+  }
+}
+
+static _Thread_local unsigned suspicions;
+
+helio_status hi_device_suspect(hi_device *device, helio_status status) {
+  if (status != HELIO_DEVICE_FAILURE) return status;
+  suspicions++;
+  worsen(device, HI_SUSPECT);
+  return status;
+}
+
+unsigned hi_device_suspicions(void) {
+  return suspicions;
 }
 
 helio_status hi_device_failed(const hi_device *device, helio_status status, const char *what) {
@@ -38,7 +84,8 @@ void hi_device_rest(hi_device *device) {
   if (!device->member.device) return;
   hi_reason_clear();
   helio_status status = device->member.devices->synchronize(device->member.device);
-  if (status) hi_log(HELIO_LOG_ERROR, "%s failed at its end: %s", device->name, hi_reason(status));
+  if (status && !hi_device_lost(device))
+    hi_log(HELIO_LOG_ERROR, "%s failed at its end: %s", device->name, hi_reason(status));
 }
 
 static void close_device(hi_device *device) {
@@ -58,8 +105,16 @@ static void close_device(hi_device *device) {
   device->member.device = NULL;
 }
 
+/* Devices that hang stay, with all that is theirs, until the process ends. */
+static hi_device *hanging;
+
 void hi_device_free(hi_device *device) {
   if (!device) return;
+  if (hi_device_hung(device)) {
+    device->next = hanging;
+    hanging = device;
+    return;
+  }
   close_device(device);
   pthread_mutex_destroy(&device->lock);
   free(device);
@@ -88,7 +143,8 @@ static helio_status make_arena(hi_device *device, const hi_device_settings *sett
                             .limit = settings->limit,
                             .synchronous = device->synchronous,
                             .host_memory = device->host_memory,
-                            .exact = hi_environment_number(HI_ARENA_DEBUG)};
+                            .exact = hi_environment_number(HI_ARENA_DEBUG),
+                            .loss = &device->loss};
   if (!settings->growth && !source.exact) {
     helio_status status = reserve_of(device, settings, &source.reserve);
     if (status) return status;
@@ -108,8 +164,9 @@ static helio_status open_backend(hi_device *device, const hi_device_settings *se
                                 .memory_limit = settings->limit};
   hi_reason_clear();
   helio_status status =
-      device->member.devices->open(physical->plugin->state, physical->plugin_index, &options, &device->member.device);
+      device->member.devices->open(physical->plugin->state, physical->plugin_index, &options, &device->handle);
   if (status) return hi_device_failed(device, status, "opening the device");
+  device->member.device = (helio_backend_device *)device;
   helio_stream *stream = NULL;
   status = device->member.streams->create(device->member.device, &stream);
   if (status) return hi_device_failed(device, status, "making a stream");
@@ -133,8 +190,9 @@ static helio_status open_device(hi_device *device) {
 }
 
 helio_status hi_device_use(hi_device *device) {
+  helio_status status = hi_device_refuses(device);
+  if (status) return hi_fail(status, "%s: %s", device->name, hi_reason(status));
   if (atomic_load_explicit(&device->open, memory_order_acquire)) return HELIO_OK;
-  helio_status status = HELIO_OK;
   pthread_mutex_lock(&device->lock);
   if (!atomic_load(&device->open)) {
     status = open_device(device);
@@ -165,7 +223,7 @@ helio_stream *hi_device_stream(hi_device *device, int index) {
 }
 
 helio_status hi_device_synchronize(hi_device *device) {
-  if (!atomic_load_explicit(&device->open, memory_order_acquire)) return HELIO_OK;
+  if (!atomic_load_explicit(&device->open, memory_order_acquire) || hi_device_lost(device)) return HELIO_OK;
   hi_status_reading reading;
   helio_backend_device *handle = device->member.device;
   hi_reason_clear();

@@ -28,13 +28,15 @@ typedef struct hi_physical {
 } hi_physical;
 
 typedef struct hi_device {
-  helio_member member; /* first: what a collective hands back is the device */
+  helio_member member;          /* first: what a collective hands back is the device */
+  helio_backend_device *handle; /* the plugin's; that of the member is this struct itself, as long as it is open */
   helio_device info;
   char name[HI_NAME_LENGTH];
   hi_physical *physical;
   int logical_index;
   bool synchronous, host_memory;
   atomic_bool open;
+  atomic_int loss;      /* hi_loss */
   bool retired;         /* the settings were changed before it was used; under topology.c's lock */
   bool used;            /* open or being opened: its settings stay; under topology.c's lock */
   pthread_mutex_t lock; /* of opening and of making streams */
@@ -67,6 +69,22 @@ helio_stream *hi_device_stream(hi_device *device, int index);
 
 /* Reports a failure of a plugin's call on the device as the thread's error. */
 helio_status hi_device_failed(const hi_device *device, helio_status status, const char *what);
+
+/* The status of a plugin's call on the device; HELIO_DEVICE_FAILURE makes it suspect. */
+helio_status hi_device_suspect(hi_device *device, helio_status status);
+
+/* How often this thread has made a device suspect: who sees it unchanged behind a failure must find the device itself.
+ */
+unsigned hi_device_suspicions(void);
+
+/* Gives a device up, and with it all logical devices of the same physical one unless that is the machine itself.
+ * HI_LOST or HI_HUNG. */
+void hi_device_lose(hi_device *device, hi_loss loss);
+bool hi_device_lost(const hi_device *device);
+bool hi_device_hung(const hi_device *device);
+
+/* The reason, as a plugin would say it, and HELIO_DEVICE_FAILURE if the device is lost. */
+helio_status hi_device_refuses(const hi_device *device);
 
 /* Waits for all streams and reads the status words: bad data that a kernel found is an error. */
 helio_status hi_device_synchronize(hi_device *device);

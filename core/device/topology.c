@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "device/guard.h"
 #include "device/name.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
@@ -164,6 +165,7 @@ static helio_status collect_physicals(void) {
   hi_plugin *const *backends = hi_backends(&backend_count);
   for (int i = 0; i < backend_count; i++) {
     uint32_t count = 0;
+    hi_guard(backends[i]);
     hi_reason_clear();
     helio_status status = backends[i]->devices.count(backends[i]->state, &count);
     if (status)

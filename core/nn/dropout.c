@@ -5,6 +5,7 @@
 #include "nn/initializer.h"
 #include "nn/kinds.h"
 #include "nn/layer_help.h"
+#include "ops/journal.h"
 #include "runtime/error.h"
 
 helio_layer *helio_dropout_with(const helio_dropout_options *options) {
@@ -40,9 +41,10 @@ static helio_tensor *call(helio_layer *layer, helio_tensor *const *inputs, int c
   (void)count;
   if (!training || o->rate == 0) return inputs[0];
   if (o->rate == 1) return helio_mul(inputs[0], hi_scalar_like(inputs[0], 0));
+  atomic_uint_least64_t *calls = &layer->calls[replica ? replica->id : 0];
+  if (hi_journal_count(calls)) return NULL;
   return helio_nn_dropout(inputs[0], o->rate, .key = hi_seed_key(o->seed, hi_layer_label(layer)),
-                          .step = atomic_fetch_add(&layer->calls[replica ? replica->id : 0], 1),
-                          .base = place_in_batch(inputs[0], replica));
+                          .step = atomic_fetch_add(calls, 1), .base = place_in_batch(inputs[0], replica));
 }
 
 static const hi_field fields[] = {

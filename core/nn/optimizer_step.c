@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nn/optimizer.h"
+#include "ops/journal.h"
 #include "ops/options.h"
 #include "ops/placement.h"
 #include "ops/tape.h"
@@ -276,8 +277,11 @@ static helio_status take_step(turn *t, hi_replicas *together, hi_gradient *gradi
                               const helio_variables *variables) {
   helio_status status = check_missing(t->optimizer, gradients, variables);
   if (!status && !t->waits) status = prepare(t->optimizer, gradients);
-  if (!status && together) status = together->services->meet(together, count_turn, t);
-  if (!status) status = write_all(t, gradients);
+  if (!status && together) status = together->services->commit(together, count_turn, t);
+  if (status) return status;
+  hi_step_keep();
+  status = write_all(t, gradients);
+  hi_step_keep();
   return status || together ? status : count_turn((void *[]){t}, 1);
 }
 

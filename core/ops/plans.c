@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/error.h"
+#include "runtime/progress.h"
 #include "tensor/tensor.h"
 
 enum { BUCKETS = 1024, KEY_ON_STACK = 160 };
@@ -199,7 +200,11 @@ static helio_status ask_kernel(hi_device *device, const hi_call *call, hi_plan *
                            .arguments = arguments,
                            .attributes = call->attributes.size ? &call->attributes : NULL};
     helio_plan_answer result = {.size = sizeof result};
-    status = plan->kernel->plan(device->member.device, &abi_call, &result);
+    hi_doing("planning", device);
+    status = hi_device_refuses(device);
+    if (!status) status = plan->kernel->plan(device->handle, &abi_call, &result);
+    hi_done();
+    hi_device_suspect(device, status);
     if (!status) {
       plan->prepared = result.plan;
       plan->workspace = result.workspace;
@@ -314,8 +319,12 @@ helio_status hi_plan_run(const hi_plan *plan, hi_device *device, int stream, con
   if (workspace) run.workspace = workspace->place;
   hi_reason_clear();
   bool may_report = plan->range.operation != NULL;
-  helio_status status =
-      may_report ? run_with_word(plan, device, stream, &run) : plan->kernel->run(plan->prepared, &run);
+  hi_doing(call->row->info.label, device);
+  helio_status status = hi_device_refuses(device);
+  if (!status)
+    status = may_report ? run_with_word(plan, device, stream, &run) : plan->kernel->run(plan->prepared, &run);
+  hi_done();
+  hi_device_suspect(device, status);
   hi_block_release(workspace);
   return status ? hi_device_failed(device, status, call->row->info.label) : HELIO_OK;
 }

@@ -16,7 +16,7 @@ hi_context hi_context_set(hi_context context) {
 }
 
 hi_context hi_context_alone(void) {
-  return hi_context_set((hi_context){.replicas = here.replicas});
+  return hi_context_set((hi_context){.replicas = here.replicas, .journal = here.journal});
 }
 
 int hi_replica_of(const hi_replicas *replicas) {

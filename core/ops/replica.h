@@ -21,6 +21,10 @@ typedef struct hi_replica_services {
    * context, and lets all go on. */
   helio_status (*meet)(hi_replicas *replicas, hi_merge function, void *mine);
 
+  /* The same for the meeting behind which every replica writes what it cannot take back, or none does: before it, each
+   * has seen that its sums are there, unless replicas that fail end the strategy anyway. */
+  helio_status (*commit)(hi_replicas *replicas, hi_merge function, void *mine);
+
   /* The sum over replicas of tensors of one type and shape, on each replica; a new tensor. */
   helio_tensor *(*sum)(hi_replicas *replicas, helio_tensor *tensor);
 
@@ -44,12 +48,14 @@ struct hi_replicas {
   const hi_replica_services *services;
   int count;
   hi_device *devices[HELIO_MAX_REPLICAS]; /* the default strategy's one replica has none: it is wherever things run */
+  int copy[HELIO_MAX_REPLICAS]; /* which of a variable's copies is the replica's: replicas that are lost leave gaps */
 };
 
 /* Where a thread is. */
 typedef struct hi_context {
   hi_replicas *replicas;        /* of the innermost scope or step; NULL: outside all, in the default replica */
   const helio_replica *replica; /* the one that the thread runs; NULL: the cross-replica context, or outside all */
+  struct hi_journal *journal;   /* of the step's writes; NULL: outside of steps */
 } hi_context;
 
 hi_context hi_context_now(void);

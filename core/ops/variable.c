@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/variable.h"
+#include "ops/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,23 +53,23 @@ static helio_status check_traits(const char *name, const helio_tensor *value, co
   return HELIO_OK;
 }
 
-/* Takes the tensor as the next copy, under the name that it has there. */
-static helio_status add_copy(helio_variable *variable, helio_tensor *copy) {
+/* Takes the tensor as a replica's copy, under the name that it has there. */
+static helio_status add_copy(helio_variable *variable, int replica, helio_tensor *copy) {
   char *name = NULL;
   if (!copy) return helio_error_pending();
-  int wrote = variable->copy_count ? asprintf(&name, "%s/replica_%d", variable->name, variable->copy_count)
-                                   : asprintf(&name, "%s", variable->name);
+  int wrote =
+      replica ? asprintf(&name, "%s/replica_%d", variable->name, replica) : asprintf(&name, "%s", variable->name);
   if (wrote < 0) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of %s", variable->name);
   free(copy->name);
   copy->name = name; /* errors about its memory name it */
   hi_hold(copy);
-  variable->copies[variable->copy_count++] = copy;
+  variable->copies[variable->replicas ? variable->replicas->copy[replica] : 0] = copy;
   return HELIO_OK;
 }
 
 /* The value itself where it is on the replica's device and not taken yet. */
-static helio_tensor *copy_for(const helio_variable *variable, helio_tensor *value, bool taken) {
-  hi_device *device = variable->replicas->devices[variable->copy_count];
+static helio_tensor *copy_for(const helio_variable *variable, int replica, helio_tensor *value, bool taken) {
+  hi_device *device = variable->replicas->devices[replica];
   if (!taken && value->device == device) return value;
   if (hi_device_use(device)) return NULL;
   helio_tensor *copy = hi_tensor_new(device, value->type, &value->shape, variable->name);
@@ -81,11 +82,11 @@ static helio_tensor *copy_for(const helio_variable *variable, helio_tensor *valu
 static helio_status add_copies(helio_variable *variable, helio_tensor *value) {
   helio_status status = HELIO_OK;
   bool taken = false;
-  if (!variable->replicas) return add_copy(variable, value);
+  if (!variable->replicas) return add_copy(variable, 0, value);
   for (int i = 0; i < variable->replicas->count && !status; i++) {
-    helio_tensor *copy = copy_for(variable, value, taken);
+    helio_tensor *copy = copy_for(variable, i, value, taken);
     taken = taken || copy == value;
-    status = add_copy(variable, copy);
+    status = add_copy(variable, i, copy);
   }
   return status;
 }
@@ -93,13 +94,14 @@ static helio_status add_copies(helio_variable *variable, helio_tensor *value) {
 helio_variable *hi_variable_new(const char *name, helio_tensor *value, const hi_variable_traits *traits) {
   hi_replicas *replicas = hi_context_now().replicas;
   if (replicas && !replicas->devices[0]) replicas = NULL;
-  int copies = replicas ? replicas->count : 1;
+  int count = replicas ? replicas->count : 1, copies = replicas && count > 0 ? replicas->copy[count - 1] + 1 : count;
   helio_variable *variable = NULL;
   if (copies == 0) hi_fail(HELIO_WRONG_STATE, "%s: the strategy was made before helio_shutdown()", name);
   if (value && copies > 0 && !check_traits(name, value, traits, replicas)) {
     variable = hi_object_new(sizeof *variable + (size_t)copies * sizeof *variable->copies, end, "a variable");
   }
   if (!variable) return NULL;
+  variable->copy_count = copies;
   variable->trainable = traits->trainable;
   variable->synchronization = traits->synchronization ? traits->synchronization : HELIO_ON_WRITE;
   variable->aggregation = traits->aggregation ? traits->aggregation : HELIO_AGGREGATE_NONE;
@@ -113,9 +115,19 @@ helio_variable *hi_variable_new(const char *name, helio_tensor *value, const hi_
 
 /* ---- reading ---- */
 
-static int copy_here(const helio_variable *variable) {
+/* How many copies there are that are not lost, and the how-manieth of all each is. */
+static int copies_of(const helio_variable *variable) {
+  int replicas = variable->replicas ? variable->replicas->count : 0;
+  return replicas > 0 ? replicas : 1;
+}
+
+static helio_tensor *copy_at(const helio_variable *variable, int replica) {
+  return variable->copies[variable->replicas ? variable->replicas->copy[replica] : replica];
+}
+
+static helio_tensor *copy_here(const helio_variable *variable) {
   int replica = hi_replica_of(variable->replicas);
-  return replica < 0 ? 0 : replica;
+  return copy_at(variable, replica < 0 ? 0 : replica);
 }
 
 bool hi_variable_usable(const helio_variable *variable) {
@@ -129,24 +141,26 @@ bool hi_variable_usable(const helio_variable *variable) {
             "Mixing different strategies: %s was made in the scope of another than the one that runs", variable->name);
     return false;
   }
-  return hi_tensor_usable(variable->copies[copy_here(variable)], variable->name);
+  return hi_tensor_usable(copy_here(variable), variable->name);
 }
 
 helio_tensor *hi_variable_tensor(const helio_variable *variable) {
-  return variable->copies[copy_here(variable)];
+  return copy_here(variable);
 }
 
 /* Copies that differ until they are read. */
 static bool apart(const helio_variable *variable) {
-  return variable->synchronization == HELIO_ON_READ && variable->copy_count > 1 &&
-         hi_replica_of(variable->replicas) < 0;
+  return variable->synchronization == HELIO_ON_READ && copies_of(variable) > 1 && hi_replica_of(variable->replicas) < 0;
 }
 
 static helio_tensor *joined(const helio_variable *variable) {
-  helio_scope pool = helio_pool_enter(), device = hi_placement_enter(variable->copies[0]->device);
+  helio_tensor *copies[HELIO_MAX_REPLICAS];
+  int count = copies_of(variable);
+  for (int i = 0; i < count; i++) copies[i] = copy_at(variable, i);
+  helio_scope pool = helio_pool_enter(), device = hi_placement_enter(copies[0]->device);
   hi_tape_pause();
-  helio_tensor *sum = helio_add_n(variable->copies, variable->copy_count);
-  if (variable->aggregation == HELIO_AGGREGATE_MEAN) sum = helio_div(sum, hi_scalar_like(sum, variable->copy_count));
+  helio_tensor *sum = helio_add_n(copies, count);
+  if (variable->aggregation == HELIO_AGGREGATE_MEAN) sum = helio_div(sum, hi_scalar_like(sum, count));
   hi_tape_resume();
   helio_device_leave(&device);
   return hi_pool_leave_with(&pool, sum);
@@ -192,6 +206,8 @@ static helio_status check_value(const helio_variable *variable, helio_tensor *va
 
 static helio_status write_copy(helio_tensor *own, const helio_tensor *value) {
   if (own == value) return HELIO_OK;
+  helio_status status = hi_journal_write(own);
+  if (status) return status;
   atomic_fetch_add(&own->block->version, 1);
   return hi_copy(own->device, hi_tensor_place(own), value->device, hi_tensor_place(value), hi_tensor_bytes(own));
 }
@@ -199,12 +215,12 @@ static helio_status write_copy(helio_tensor *own, const helio_tensor *value) {
 /* What the replica's copy is assigned, or gets added, where each replica has brought a value. */
 static helio_tensor *agreed(const helio_variable *variable, helio_tensor *value) {
   hi_replicas *replicas = variable->replicas;
-  if (variable->synchronization == HELIO_ON_READ || variable->copy_count == 1) return value;
+  if (variable->synchronization == HELIO_ON_READ || copies_of(variable) == 1) return value;
   switch (variable->aggregation) {
   case HELIO_AGGREGATE_SUM:
     return replicas->services->sum(replicas, value);
   case HELIO_AGGREGATE_MEAN:
-    return helio_div(replicas->services->sum(replicas, value), hi_scalar_like(value, variable->copy_count));
+    return helio_div(replicas->services->sum(replicas, value), hi_scalar_like(value, copies_of(variable)));
   case HELIO_AGGREGATE_FIRST:
     return replicas->services->broadcast(replicas, value);
   case HELIO_AGGREGATE_NONE:
@@ -228,10 +244,10 @@ static helio_status change_copy(helio_tensor *copy, helio_tensor *value, operati
 static helio_status change_all(helio_variable *variable, helio_tensor *value, operation *combine) {
   helio_status status = HELIO_OK;
   if (apart(variable) && variable->aggregation == HELIO_AGGREGATE_SUM) {
-    value = helio_div(value, hi_scalar_like(value, variable->copy_count));
+    value = helio_div(value, hi_scalar_like(value, copies_of(variable)));
     if (!value) return helio_error_pending();
   }
-  for (int i = 0; i < variable->copy_count && !status; i++) status = change_copy(variable->copies[i], value, combine);
+  for (int i = 0; i < copies_of(variable) && !status; i++) status = change_copy(copy_at(variable, i), value, combine);
   return status;
 }
 
@@ -244,7 +260,7 @@ static helio_status change(helio_variable *variable, helio_tensor *value, operat
     status = change_all(variable, value, combine);
   } else {
     value = agreed(variable, value);
-    status = value ? change_copy(variable->copies[replica], value, combine) : helio_error_pending();
+    status = value ? change_copy(copy_at(variable, replica), value, combine) : helio_error_pending();
   }
   hi_tape_resume();
   helio_pool_leave(&pool);
@@ -280,7 +296,7 @@ helio_status helio_assign_sub(helio_variable *variable, helio_tensor *value) {
 
 /* As an assignment, which divides, where the value is the sum of copies. */
 static helio_status write_as_value(helio_variable *variable, const void *data) {
-  helio_tensor *own = variable->copies[0];
+  helio_tensor *own = copy_at(variable, 0);
   helio_scope pool = helio_pool_enter();
   helio_tensor *value = helio_constant(data, own->shape, own->type);
   helio_status status = value ? change(variable, value, NULL) : helio_error_pending();
@@ -292,8 +308,8 @@ helio_status hi_variable_write(helio_variable *variable, const void *data) {
   helio_status status = HELIO_OK;
   if (!hi_variable_usable(variable)) return helio_error_pending();
   if (apart(variable) && variable->aggregation == HELIO_AGGREGATE_SUM) return write_as_value(variable, data);
-  for (int i = 0; i < variable->copy_count && !status; i++) {
-    helio_tensor *own = variable->copies[i];
+  for (int i = 0; i < copies_of(variable) && !status; i++) {
+    helio_tensor *own = copy_at(variable, i);
     atomic_fetch_add(&own->block->version, 1);
     status = hi_copy_in(own->device, hi_tensor_place(own), data, hi_tensor_bytes(own));
   }
@@ -303,12 +319,12 @@ helio_status hi_variable_write(helio_variable *variable, const void *data) {
 /* ---- facts ---- */
 
 int helio_variable_copies(const helio_variable *variable) {
-  return variable ? variable->copy_count : 0;
+  return variable ? copies_of(variable) : 0;
 }
 
 helio_tensor *helio_variable_copy(helio_variable *variable, int copy) {
   if (hi_enter(__func__)) return NULL;
-  if (variable && copy >= 0 && copy < variable->copy_count) return variable->copies[copy];
+  if (variable && copy >= 0 && copy < copies_of(variable)) return copy_at(variable, copy);
   hi_fail(HELIO_INVALID_ARGUMENT, variable ? "there is no copy %d of %s" : "the variable is NULL", copy,
           helio_variable_name(variable));
   return NULL;
@@ -319,11 +335,11 @@ const char *helio_variable_name(const helio_variable *variable) {
 }
 
 helio_shape helio_variable_shape(const helio_variable *variable) {
-  return helio_tensor_shape(variable ? variable->copies[0] : NULL);
+  return helio_tensor_shape(variable ? copy_at(variable, 0) : NULL);
 }
 
 helio_type helio_variable_type(const helio_variable *variable) {
-  return helio_tensor_type(variable ? variable->copies[0] : NULL);
+  return helio_tensor_type(variable ? copy_at(variable, 0) : NULL);
 }
 
 bool helio_variable_trainable(const helio_variable *variable) {

@@ -20,7 +20,8 @@ struct helio_variable {
   helio_aggregation aggregation;
   hi_replicas *replicas; /* each of which has a copy, a reference; NULL: there is one value */
   int copy_count;
-  helio_tensor *copies[]; /* always these tensors: assignments write into their memory */
+  helio_tensor *copies[]; /* always these tensors: assignments write into their memory. Of replica i: copies[
+                             replicas->copy[i]]; NULL: that replica was lost before */
 };
 
 /* A variable that takes over a value, which nothing else may use; owned by the innermost pool. Under a strategy it has

@@ -14,8 +14,8 @@
 
 extern char **environ;
 
-typedef enum kind { TEXT, FLAG, INTEGER, SIZE, FRACTION, CHOICE } kind;
-static const char *const kind_names[] = {"text", "flag", "integer", "size", "fraction", "choice"};
+typedef enum kind { TEXT, FLAG, INTEGER, SIZE, FRACTION, SECONDS, CHOICE } kind;
+static const char *const kind_names[] = {"text", "flag", "integer", "size", "fraction", "seconds", "choice"};
 
 typedef struct entry {
   helio_setting info; /* its strings belong to the entry */
@@ -101,7 +101,7 @@ static bool parse_flag(char *text, uint64_t *number) {
 }
 
 /* Digits with one point, whatever the locale says of points. */
-static bool parse_fraction(const char *text, double *fraction) {
+static bool parse_decimal(const char *text, double *number) {
   double value = 0, unit = 1;
   bool point = false, digits = false;
   for (; *text; text++) {
@@ -115,8 +115,20 @@ static bool parse_fraction(const char *text, double *fraction) {
       return false;
     }
   }
-  *fraction = value;
-  return digits && value > 0 && value <= 1;
+  *number = value;
+  return digits;
+}
+
+static bool parse_fraction(const char *text, double *fraction) {
+  return parse_decimal(text, fraction) && *fraction > 0 && *fraction <= 1;
+}
+
+/* As milliseconds; what is more than nothing stays so. */
+static bool parse_seconds(const char *text, uint64_t most, uint64_t *milliseconds) {
+  double seconds;
+  if (!parse_decimal(text, &seconds) || seconds > (double)most) return false;
+  *milliseconds = seconds > 0 && seconds < 0.001 ? 1 : (uint64_t)(seconds * 1000 + 0.5);
+  return true;
 }
 
 /* The number of `text` among "a|b|c", whose spelling it takes on. */
@@ -149,6 +161,8 @@ static const char *parse_value(entry *e) {
     return hi_parse_size(text, strlen(text), false, &e->number) ? NULL : "a size such as 512M or 2G";
   case FRACTION:
     return parse_fraction(text, &e->fraction) ? NULL : "above 0 and at most 1";
+  case SECONDS:
+    return parse_seconds(text, e->most, &e->number) ? NULL : "seconds such as 300 or 0.5";
   case CHOICE:
     break;
   }

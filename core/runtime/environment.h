@@ -7,7 +7,7 @@
 #include <helio/helio.h>
 #include <helio/plugin.h>
 
-/* Symbol, kind, default, choices, the most that an INTEGER may be, help. */
+/* Symbol, kind, default, choices, the most that an INTEGER or SECONDS may be, help. */
 #define HI_SETTING_LIST(X)                                                                                             \
   X(BACKEND, TEXT, "auto", "", 0,                                                                                      \
     "Backends in order of preference, such as cuda?,hip?,cpu. A plain name must be usable, one with ? may be absent; " \
@@ -33,8 +33,10 @@
   X(COLLECTIVE, TEXT, "auto", "", 0,                                                                                   \
     "The collective that sums between devices, such as reduce-to-one; auto: the one made for them. It must serve "     \
     "them")                                                                                                            \
-  X(TIMEOUT, INTEGER, "300", "", 1000000,                                                                              \
-    "Seconds that a device of a group is waited for before the group's call fails; 0: without end")                    \
+  X(TIMEOUT, SECONDS, "300", "", 1000000,                                                                              \
+    "Seconds without a sign of life for which a replica, or a device of a group, is waited for; 0: without end")       \
+  X(CHECK_REPLICAS, FLAG, "0", "", 0,                                                                                  \
+    "1: compare each sum of gradients between the replicas and name the one that differs; slow")                       \
   X(BUCKET_BYTES, SIZE, "4M", "", 0,                                                                                   \
     "Gradients are packed up to this size, such as 512K or 25M, before they are summed between devices")               \
   X(ORDERED_REDUCE, FLAG, "0", "", 0,                                                                                  \
@@ -56,7 +58,7 @@ typedef enum hi_setting {
 helio_status hi_environment_start(void);
 void hi_environment_finish(void);
 
-/* The core's settings. Flags and integers, sizes in bytes, are read by …_number. */
+/* The core's settings. Flags and integers, sizes in bytes and seconds in milliseconds are read by …_number. */
 const char *hi_environment_text(hi_setting setting);
 uint64_t hi_environment_number(hi_setting setting);
 double hi_environment_fraction(hi_setting setting);

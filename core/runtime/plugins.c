@@ -104,8 +104,16 @@ static bool start(hi_plugin *plugin) {
   return true;
 }
 
+/* Until the process ends. */
+static hi_plugin *stuck;
+
 static void plugin_free(hi_plugin *plugin) {
   if (!plugin) return;
+  if (plugin->stuck) {
+    plugin->next = stuck;
+    stuck = plugin;
+    return;
+  }
   if (plugin->started) plugin->entry.finish(plugin->state);
   if (plugin->library) dlclose(plugin->library);
   free(plugin->kernels);
@@ -333,6 +341,12 @@ hi_plugin *const *hi_backends(int *count) {
 hi_plugin *const *hi_collectives(int *count) {
   *count = collective_count;
   return collectives;
+}
+
+void hi_collective_stuck(const helio_plugin_state *state) {
+  for (int i = 0; i < collective_count; i++) {
+    if (collectives[i]->state == state) collectives[i]->stuck = true;
+  }
 }
 
 bool hi_backends_ordered(void) {

@@ -11,6 +11,12 @@
 enum { HI_OPERATION_COUNT = 1 HELIO_OPERATION_LIST(HI_ONE), HI_TYPE_COUNT = 1 HELIO_TYPE_LIST(HI_ONE) };
 #undef HI_ONE
 
+typedef struct hi_device_tables {
+  helio_device_table devices;
+  helio_memory_table memory;
+  helio_stream_table streams;
+} hi_device_tables;
+
 /* A plugin as the core uses it: copies of its tables in which every optional entry is filled, so that callers never
  * test for NULL. */
 typedef struct hi_plugin {
@@ -21,13 +27,16 @@ typedef struct hi_plugin {
   helio_device_table devices;
   helio_memory_table memory;
   helio_stream_table streams;
+  hi_device_tables shown; /* what everybody but device/guard.c calls its devices by */
   helio_collective_table collective;
   helio_kernel *kernels;
   size_t kernel_count;
   const helio_kernel *kernel_of[HI_OPERATION_COUNT][HI_TYPE_COUNT]; /* by operation and type of the first input */
   bool is_host;                                                     /* the machine's own CPU */
   bool started;                                                     /* init succeeded and finish is due */
+  bool stuck; /* a thread hangs in it: it is never finished, nor is its memory freed */
   helio_plugin_state *state;
+  struct hi_plugin *next; /* of those that are stuck at the end */
 } hi_plugin;
 
 /* What the host table offers that lies in layers above this one. */
@@ -49,6 +58,9 @@ hi_plugin *const *hi_backends(int *count);
 
 /* The started collectives, in order of search. */
 hi_plugin *const *hi_collectives(int *count);
+
+/* A thread hangs in the started collective that has this state; any other state: nothing. */
+void hi_collective_stuck(const helio_plugin_state *state);
 
 /* Did HELIO_BACKEND give an order? Else accelerators go first. */
 bool hi_backends_ordered(void);

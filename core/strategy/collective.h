@@ -61,6 +61,9 @@ hi_communicator *hi_communicator_new(const hi_collective_choice *choice, const h
  * nothing. No call of this rank is under way. */
 void hi_communicator_free(hi_communicator *communicator);
 
+/* Instead of freeing it, where a thread hangs in the group: it stays until the process ends. NULL: nothing. */
+void hi_communicator_abandon(hi_communicator *communicator);
+
 /* Ends every wait of the whole group, from any thread: calls that wait fail with HELIO_ABORTED. Buffers of calls that
  * were under way are undefined, and every communicator of the group can only be freed. */
 void hi_communicator_abort(hi_communicator *communicator);

@@ -9,6 +9,7 @@
 #include "ops/accumulate.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/progress.h"
 #include "strategy/collective.h"
 #include "tensor/tensor.h"
 
@@ -24,10 +25,12 @@ struct hi_communicator {
   hi_device *device;
   uint32_t rank, rank_count;
   uint32_t types, flags;
+  unsigned suspicions; /* of the thread when the call began */
   bool ordered;
   size_t *equal_counts; /* room for counts that are all the same */
   /* Chosen once: the collective's own, or what stands for it. */
   call_function reduce, all_gather, reduce_scatter;
+  hi_communicator *next; /* of all that were abandoned */
 };
 
 static helio_place behind(helio_place place, size_t bytes) {
@@ -56,31 +59,43 @@ static helio_collective_call abi_call(const hi_communicator *c, const hi_exchang
                                  .counts = exchange->counts};
 }
 
+typedef helio_status table_function(helio_communicator *handle, const helio_collective_call *call);
+
+/* Other ranks are waited for inside, until their time is up. */
+static helio_status handed_over(hi_communicator *c, table_function *function, const char *what,
+                                const helio_collective_call *call) {
+  hi_doing(what, c->device);
+  hi_progress_change(HI_WAITS);
+  helio_status status = function(c->handle, call);
+  hi_progress_change(HI_WORKS);
+  return status;
+}
+
 static helio_status own_all_reduce(hi_communicator *c, const hi_exchange *exchange) {
   helio_collective_call call = abi_call(c, exchange);
-  return c->table->all_reduce(c->handle, &call);
+  return handed_over(c, c->table->all_reduce, "all_reduce", &call);
 }
 
 static helio_status own_broadcast(hi_communicator *c, const hi_exchange *exchange) {
   helio_collective_call call = abi_call(c, exchange);
-  return c->table->broadcast(c->handle, &call);
+  return handed_over(c, c->table->broadcast, "broadcast", &call);
 }
 
 static helio_status own_reduce(hi_communicator *c, const hi_exchange *exchange) {
   helio_collective_call call = abi_call(c, exchange);
-  return c->table->reduce(c->handle, &call);
+  return handed_over(c, c->table->reduce, "reduce", &call);
 }
 
 static helio_status own_all_gather(hi_communicator *c, const hi_exchange *exchange) {
   helio_collective_call call = abi_call(c, exchange);
   call.count = exchange->counts[c->rank];
-  return c->table->all_gather(c->handle, &call);
+  return handed_over(c, c->table->all_gather, "all_gather", &call);
 }
 
 static helio_status own_reduce_scatter(hi_communicator *c, const hi_exchange *exchange) {
   helio_collective_call call = abi_call(c, exchange);
   call.count = exchange->counts[c->rank];
-  return c->table->reduce_scatter(c->handle, &call);
+  return handed_over(c, c->table->reduce_scatter, "reduce_scatter", &call);
 }
 
 /* ---- what stands for entries that a collective does not have ---- */
@@ -205,6 +220,7 @@ static bool must_gather(const hi_communicator *c, const hi_exchange *exchange) {
 
 /* A rank that failed by itself would leave the others waiting. */
 static helio_status failed(hi_communicator *c, helio_status status, const char *what) {
+  if (hi_device_suspicions() == c->suspicions) hi_device_suspect(c->device, status);
   hi_fail(status, "%s on rank %u of %u (%s) by %s: %s", what, c->rank, c->rank_count, c->device->name, c->name,
           hi_reason(status));
   c->table->abort(c->handle);
@@ -225,6 +241,7 @@ static const char *wrong_with(const hi_communicator *c, const hi_exchange *excha
 static helio_status check(hi_communicator *c, const hi_exchange *exchange, const char *what, bool sums,
                           bool has_counts) {
   hi_reason_clear();
+  c->suspicions = hi_device_suspicions();
   const char *wrong = wrong_with(c, exchange, sums, has_counts);
   if (wrong) {
     hi_reason_say("%s", wrong);
@@ -321,18 +338,22 @@ static helio_status join(hi_communicator *c, const hi_collective *collective,
                          const hi_communicator_settings *settings) {
   /* More ranks than cores: a thread that spins keeps the one that it waits for from running. */
   bool crowded = settings->rank_count > (uint32_t)hi_topology_cores();
-  uint64_t seconds = hi_environment_number(HI_TIMEOUT);
-  helio_communicator_options options = {.size = sizeof options,
-                                        .id = settings->id,
-                                        .rank = settings->rank,
-                                        .rank_count = settings->rank_count,
-                                        .member = &settings->device->member,
-                                        .timeout_ms =
-                                            settings->timeout_ms ? settings->timeout_ms : (uint32_t)(seconds * 1000),
-                                        .spin_us = crowded ? 0 : (uint32_t)hi_environment_number(HI_SPIN_US)};
+  helio_communicator_options options = {
+      .size = sizeof options,
+      .id = settings->id,
+      .rank = settings->rank,
+      .rank_count = settings->rank_count,
+      .member = &settings->device->member,
+      .timeout_ms = settings->timeout_ms ? settings->timeout_ms : (uint32_t)hi_environment_number(HI_TIMEOUT),
+      .spin_us = crowded ? 0 : (uint32_t)hi_environment_number(HI_SPIN_US)};
   hi_reason_clear();
+  c->suspicions = hi_device_suspicions();
+  hi_doing("joining the group", c->device);
+  hi_progress_change(HI_WAITS);
   helio_status status = collective->table->create(collective->state, &options, &c->handle);
+  hi_progress_change(HI_WORKS);
   if (!status) return HELIO_OK;
+  if (hi_device_suspicions() == c->suspicions) hi_device_suspect(c->device, status);
   return hi_fail(status, "rank %u of %u (%s) joining a group of %s: %s", c->rank, c->rank_count, c->device->name,
                  c->name, hi_reason(status));
 }
@@ -372,6 +393,14 @@ void hi_communicator_free(hi_communicator *c) {
   free(c);
 }
 
+static _Atomic(hi_communicator *) abandoned;
+
+void hi_communicator_abandon(hi_communicator *c) {
+  if (!c) return;
+  c->next = atomic_load(&abandoned);
+  while (!atomic_compare_exchange_weak(&abandoned, &c->next, c)) continue;
+}
+
 void hi_communicator_abort(hi_communicator *c) {
   c->table->abort(c->handle);
 }
@@ -381,5 +410,6 @@ helio_status hi_communicator_poll(hi_communicator *c) {
   hi_reason_clear();
   helio_status status = c->table->poll(c->handle);
   if (!status) return HELIO_OK;
+  hi_device_suspect(c->device, status);
   return hi_fail(status, "the group of rank %u (%s) by %s: %s", c->rank, c->device->name, c->name, hi_reason(status));
 }

@@ -5,8 +5,10 @@
 #include "strategy/strategy.h"
 
 /* The default strategy, in whose one replica every thread is that is in no other. */
-static helio_strategy plain = {
-    .replicas = {.object = {.references = 1, .kept = 1}, .count = 1}, .name = "DefaultStrategy", .weights = {1}};
+static helio_strategy plain = {.replicas = {.object = {.references = 1, .kept = 1}, .count = 1},
+                               .name = "DefaultStrategy",
+                               .weights = {1},
+                               .lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- scopes ---- */
 

@@ -36,48 +36,72 @@ static bool begin(hi_cursor *cursor, uint64_t epoch) {
 }
 
 /* Lands a replica's rows of a batch and adds them to the item for all, of which it takes the replica's places. */
-static helio_status land(const share_cursor *self, const hi_item *batch, int64_t first, int64_t rows, int replica,
-                         hi_item **all) {
+static helio_status land(const hi_replicas_now *now, hi_device *device, const hi_item *batch, int64_t first,
+                         int64_t rows, int replica, hi_item **all) {
   helio_element element;
-  const shared *share = self->share;
-  hi_device *device = share->strategy->replicas.devices[replica];
-  if (!device) device = self->cursor.scene->device;
-  int count = share->strategy->replicas.count;
-  helio_status status = hi_item_land(batch, first, rows, device, &element);
+  helio_status status =
+      hi_item_land(batch, first, rows, now->devices[replica] ? now->devices[replica] : device, &element);
   if (status) return status;
-  if (!*all) *all = hi_item_new(count * batch->count);
+  if (!*all) *all = hi_item_new(now->count * batch->count);
   if (!*all) return helio_error_pending();
-  if ((*all)->count != count * element.count) {
+  if ((*all)->count != now->count * element.count) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "the elements of replica %d have %d parts, those of replica 0 have %d",
-                   replica, element.count, (*all)->count / count);
+                   replica, element.count, (*all)->count / now->count);
   }
-  for (int i = 0; i < element.count; i++) hi_part_set_tensor(&(*all)->part[i * count + replica], element.part[i]);
+  (*all)->stamp = now->losses;
+  for (int i = 0; i < element.count; i++) hi_part_set_tensor(&(*all)->part[i * now->count + replica], element.part[i]);
   return HELIO_OK;
 }
 
-static helio_status cut(const share_cursor *self, const hi_item *batch, hi_item **all) {
-  const shared *share = self->share;
+/* The item for all, which knows the batch: that can be cut again when a replica is lost. `device` is for replicas that
+ * have none of their own. */
+static helio_status cut(const hi_replicas_now *now, helio_batch_split split, hi_device *device, hi_item *batch,
+                        hi_item **all) {
   int64_t sizes[HELIO_MAX_REPLICAS], first = 0, rows = hi_item_rows(batch);
-  int count = share->strategy->replicas.count;
   helio_status status = HELIO_OK;
   if (rows < 0) {
     hi_error_prefix("Call helio_dataset_batch() on the dataset in order to be able to split it across %d replicas: ",
-                    count);
+                    now->count);
     return helio_error_pending();
   }
-  hi_split(share->split, rows, share->strategy->weights, count, sizes);
-  for (int i = 0; i < count && !status; i++) {
-    status = land(self, batch, first, sizes[i], i, all);
+  hi_split(split, rows, now->weights, now->count, sizes);
+  for (int i = 0; i < now->count && !status; i++) {
+    status = land(now, device, batch, first, sizes[i], i, all);
     first += sizes[i];
   }
-  return status;
+  if (status) return status;
+  hi_hold(batch);
+  (*all)->whole = batch;
+  return HELIO_OK;
+}
+
+/* Where a replica's device fails the batch itself goes on, for those that will be left. */
+static helio_status cut_ahead(const share_cursor *self, hi_item *batch, hi_item **all) {
+  helio_error cause;
+  hi_replicas_now now = hi_strategy_replicas(self->share->strategy);
+  helio_status status = cut(&now, self->share->split, self->cursor.scene->device, batch, all);
+  bool failed = false;
+  for (int i = 0; i < now.count; i++) failed = failed || (now.devices[i] && atomic_load(&now.devices[i]->loss));
+  if (status != HELIO_DEVICE_FAILURE || !failed || now.count == 1) return status;
+  helio_error_take(&cause);
+  hi_drop(*all);
+  *all = hi_item_new(0);
+  if (!*all) return helio_error_pending();
+  hi_hold(batch);
+  (*all)->whole = batch;
+  return HELIO_OK;
 }
 
 /* Every source's next batch; none of any is the end. A source that has ended before others gives batches of no rows,
  * which for the rest look like another's. */
 static helio_status collect(share_cursor *self, hi_item **all) {
   hi_item *batches[HELIO_MAX_REPLICAS] = {NULL}, *some = NULL;
+  hi_device *device = self->cursor.scene->device;
+  hi_replicas_now now = hi_strategy_replicas(self->share->strategy);
   int count = self->share->source_count;
+  if (now.count != count) {
+    return hi_fail(HELIO_REPLICA_LOST, "each of %d replicas had a dataset of its own, and some were lost", count);
+  }
   helio_status status = HELIO_OK;
   for (int i = 0; i < count && !status; i++) {
     if (!hi_cursor_next(self->sources[i], &batches[i])) status = helio_error_pending();
@@ -85,7 +109,7 @@ static helio_status collect(share_cursor *self, hi_item **all) {
   }
   for (int i = 0; i < count && some && !status; i++) {
     int64_t rows = batches[i] ? hi_item_rows(batches[i]) : 0;
-    status = rows < 0 ? helio_error_pending() : land(self, batches[i] ? batches[i] : some, 0, rows, i, all);
+    status = rows < 0 ? helio_error_pending() : land(&now, device, batches[i] ? batches[i] : some, 0, rows, i, all);
   }
   for (int i = 0; i < count; i++) hi_drop(batches[i]);
   return status;
@@ -101,7 +125,7 @@ static bool next(hi_cursor *cursor, hi_item **item) {
   } else if (!hi_cursor_next(self->sources[0], &batch)) {
     status = helio_error_pending();
   } else if (batch) {
-    status = cut(self, batch, &all);
+    status = cut_ahead(self, batch, &all);
   }
   hi_drop(batch);
   helio_pool_leave(&pool);
@@ -179,12 +203,14 @@ struct helio_distributed {
   hi_object object;
   helio_strategy *strategy; /* references */
   helio_dataset *dataset;
+  helio_batch_split split;
 };
 
 struct helio_distributed_iterator {
   hi_object object;
   helio_strategy *strategy; /* references */
   helio_iterator *iterator;
+  helio_batch_split split;
 };
 
 static void end_distributed(void *object) {
@@ -203,6 +229,7 @@ static helio_distributed *new_distributed(helio_strategy *strategy, shared *sour
   dataset->fingerprint = source->sources[0]->fingerprint;
   hi_hold(strategy);
   distributed->strategy = strategy;
+  distributed->split = source->split;
   hi_hold(dataset);
   distributed->dataset = dataset;
   return distributed;
@@ -263,6 +290,7 @@ helio_distributed_iterator *helio_iterate_distributed(helio_distributed *distrib
   if (!iterator) return NULL;
   hi_hold(distributed->strategy);
   iterator->strategy = distributed->strategy;
+  iterator->split = distributed->split;
   iterator->iterator = hi_iterate_unlanded(distributed->dataset);
   if (!iterator->iterator) return NULL;
   hi_hold(iterator->iterator);
@@ -289,6 +317,44 @@ static helio_values *values_of(helio_strategy *strategy, const hi_item *item) {
   return values;
 }
 
+static helio_values *remember_batch(helio_values *values, helio_batch_split split, hi_item *batch) {
+  if (!values || !batch) return values;
+  hi_hold(batch);
+  values->batch = batch;
+  values->split = split;
+  return values;
+}
+
+helio_values *hi_values_cut(helio_strategy *strategy, helio_batch_split split, hi_item *batch) {
+  hi_item *all = NULL;
+  helio_scope pool = helio_pool_enter();
+  hi_replicas_now now = hi_strategy_replicas(strategy);
+  helio_status status = cut(&now, split, NULL, batch, &all);
+  helio_pool_leave(&pool);
+  helio_values *values = status ? NULL : values_of(strategy, all);
+  hi_drop(all);
+  return remember_batch(values, split, batch);
+}
+
+/* What was made ahead for replicas of which some were lost since is cut again. */
+static helio_values *values_now(const helio_distributed_iterator *iterator, const hi_item *item) {
+  helio_strategy *strategy = iterator->strategy;
+  bool whole = item->count > 0 && item->stamp == strategy->losses;
+  if (whole) return remember_batch(values_of(strategy, item), iterator->split, item->whole);
+  if (item->whole) return hi_values_cut(strategy, iterator->split, item->whole);
+  hi_fail(HELIO_REPLICA_LOST, "the batch was made for replicas of which some were lost since");
+  return NULL;
+}
+
+/* A batch does not need the replicas that were lost since the last one. */
+static helio_status drop_lost(helio_strategy *strategy) {
+  helio_error lost;
+  if (atomic_load(&strategy->running)) return HELIO_OK;
+  helio_status status = hi_strategy_survey(strategy);
+  if (status == HELIO_REPLICA_LOST) helio_error_take(&lost);
+  return helio_error_pending();
+}
+
 helio_values *helio_next_values(helio_distributed_iterator *iterator) {
   hi_item *item;
   if (hi_enter(__func__) || !iterator_usable(iterator)) return NULL;
@@ -299,7 +365,7 @@ helio_values *helio_next_values(helio_distributed_iterator *iterator) {
     return NULL;
   }
   if (!hi_iterator_item(iterator->iterator, &item) || !item) return NULL;
-  helio_values *values = values_of(iterator->strategy, item);
+  helio_values *values = drop_lost(iterator->strategy) ? NULL : values_now(iterator, item);
   hi_drop(item);
   return values;
 }

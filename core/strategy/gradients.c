@@ -14,6 +14,7 @@
 #include "ops/placement.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
+#include "strategy/compare.h"
 #include "strategy/strategy.h"
 #include "tensor/tensor.h"
 
@@ -384,6 +385,7 @@ helio_status hi_sums_end(hi_summing *s) {
   helio_strategy *strategy = s->strategy;
   helio_scope device = hi_placement_enter(s->device);
   helio_status status = sum_all(s);
+  if (!status && strategy->check) status = hi_compare_sums(strategy, s->gradients, s->count);
   helio_device_leave(&device);
   forget(s);
   return status ? hi_strategy_break(strategy) : HELIO_OK; /* whatever failed, the others wait for this replica */

@@ -191,8 +191,8 @@ void hi_meeting_leave(hi_meeting *meeting, uint32_t rank) {
   while (meeting->running && wait_until(meeting, &end)) continue; /* only after an abort */
   for (uint32_t i = 0; i < meeting->rank_count; i++) {
     const hi_meeting_rank *other = &meeting->ranks[i];
-    if (!other->member || !other->call.stream) continue;
-    other->member->streams->synchronize(other->member->device, other->call.stream);
+    /* Its calls may have been on several of its streams. */
+    if (other->member && other->call.stream) other->member->devices->synchronize(other->member->device);
   }
   meeting->ranks[rank].member = NULL;
   pthread_mutex_unlock(&meeting->lock);
@@ -279,7 +279,8 @@ static helio_status lead(hi_meeting *meeting, helio_status (*work)(hi_meeting *m
   for (uint32_t i = 0; i < meeting->rank_count; i++) meeting->ranks[i].arrived = false;
   meeting->arrived = 0;
   meeting->calls++;
-  if (status) return break_up(meeting, status, hi_reason(status));
+  /* Whose device failed is known by its mark: it need not be a device of the rank that does the work. */
+  if (status) return break_up(meeting, status == HELIO_DEVICE_FAILURE ? HELIO_ABORTED : status, hi_reason(status));
   pthread_cond_broadcast(&meeting->changed);
   return meeting->status ? tell(meeting) : HELIO_OK;
 }

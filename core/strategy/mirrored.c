@@ -12,6 +12,28 @@ static helio_status meet(hi_replicas *replicas, hi_merge function, void *mine) {
   return hi_team_meet(((helio_strategy *)replicas)->team, hi_replica_of(replicas), function, mine);
 }
 
+/* That this replica's sums are there and well. Where nobody goes on without another there is no need to wait. */
+static helio_status settle(helio_strategy *strategy, int replica) {
+  hi_device *device = strategy->replicas.devices[replica];
+  if (strategy->on_failure != HELIO_DROP) return HELIO_OK;
+  if (!device->synchronous) {
+    hi_reason_clear();
+    helio_status status =
+        device->member.streams->synchronize(device->member.device, device->streams[HI_STREAM_COMPUTE]);
+    if (status) return hi_device_failed(device, status, "waiting for the sums");
+  }
+  return hi_communicator_poll(strategy->communicators[replica]);
+}
+
+static helio_status commit(hi_replicas *replicas, hi_merge function, void *mine) {
+  helio_strategy *strategy = (helio_strategy *)replicas;
+  helio_status status = helio_error_pending();
+  if (!status) status = settle(strategy, hi_replica_of(replicas));
+  if (!status) status = meet(replicas, function, mine);
+  if (!status) atomic_store(&strategy->committed, true);
+  return status;
+}
+
 static helio_status check_alike(void *const *brought, int count) {
   const helio_tensor *first = brought[0];
   char a[HI_SHAPE_TEXT], b[HI_SHAPE_TEXT];
@@ -57,6 +79,7 @@ static helio_tensor *broadcast(hi_replicas *replicas, helio_tensor *tensor) {
 
 const hi_replica_services hi_mirrored_services = {
     .meet = meet,
+    .commit = commit,
     .sum = sum,
     .broadcast = broadcast,
     .sums_begin = hi_sums_begin,

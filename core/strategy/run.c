@@ -2,10 +2,12 @@
 /* Steps: what each replica does in its own context, and where they meet inside. */
 #include <stdlib.h>
 
+#include "ops/journal.h"
 #include "ops/options.h"
 #include "ops/placement.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
+#include "runtime/progress.h"
 #include "strategy/values.h"
 #include "tensor/pool.h"
 
@@ -15,6 +17,8 @@ typedef struct job {
   helio_strategy *strategy;
   const helio_run_options *options;
   helio_element outputs[HELIO_MAX_REPLICAS]; /* references */
+  hi_journal journals[HELIO_MAX_REPLICAS];
+  bool abandoned; /* a thread that hangs may still look at it */
 } job;
 
 static helio_status call_step(const job *j, int replica, helio_element *outputs) {
@@ -22,6 +26,7 @@ static helio_status call_step(const job *j, int replica, helio_element *outputs)
   helio_element inputs = {0};
   if (values) inputs = hi_values_element(values, replica);
   helio_status status = j->options->step(j->options->argument, &inputs, outputs);
+  hi_done(); /* an abandoned thread goes no further: the job may be gone */
   if (status && !helio_error_pending()) hi_fail(status, "the step returned %s", helio_status_name(status));
   if (outputs->count < 0 || outputs->count > HELIO_MAX_PARTS) {
     hi_fail(HELIO_INVALID_ARGUMENT, "the step gave %d outputs; there may be %d", outputs->count, HELIO_MAX_PARTS);
@@ -40,7 +45,7 @@ static helio_status run_replica(void *argument, int number) {
                            .device = helio_strategy_device(j->strategy, number),
                            .first_row = values ? values->first_row[number] : -1,
                            .global_rows = values ? values->global_rows : -1};
-  hi_context before = hi_context_set((hi_context){&j->strategy->replicas, &replica});
+  hi_context before = hi_context_set((hi_context){&j->strategy->replicas, &replica, &j->journals[number]});
   helio_scope placement = device ? hi_placement_enter(device) : (helio_scope){0};
   helio_status status = call_step(j, number, &outputs);
   if (status && j->strategy->team) hi_strategy_break(j->strategy); /* others may wait for its part of a sum */
@@ -69,6 +74,20 @@ static helio_values *take_outputs(const job *j, int count) {
   return values;
 }
 
+/* Whatever the replicas had written becomes what it was, before some of them are lost. What goes wrong on the way comes
+ * second to what went wrong before. */
+static void undo_all(job *j) {
+  helio_error cause, second;
+  helio_error_take(&cause);
+  for (int i = 0; i < j->strategy->replicas.count; i++) {
+    bool hangs = j->strategy->team && hi_team_has_lost(j->strategy->team, i);
+    j->abandoned = j->abandoned || hangs;
+    if (!hangs) hi_journal_undo(&j->journals[i]);
+    helio_error_take(&second);
+  }
+  hi_fail(cause.status, "%s", cause.message);
+}
+
 static helio_status run_together(job *j) {
   helio_strategy *strategy = j->strategy;
   if (atomic_exchange(&strategy->running, true)) {
@@ -76,8 +95,19 @@ static helio_status run_together(job *j) {
         HELIO_WRONG_STATE,
         "helio_run() is under way on this strategy: it cannot run inside itself, and threads need one strategy each");
   }
-  helio_status status = hi_strategy_join(strategy);
+  helio_status status = hi_strategy_survey(strategy);
+  if (!status && j->options->inputs && !hi_values_usable(strategy, j->options->inputs)) status = helio_error_pending();
+  if (status) {
+    atomic_store(&strategy->running, false);
+    return status;
+  }
+  atomic_store(&strategy->committed, false);
+  status = hi_strategy_join(strategy);
   if (!status) status = hi_team_run(strategy->team, run_replica, j);
+  if (status) {
+    undo_all(j);
+    status = hi_strategy_failed(strategy);
+  }
   atomic_store(&strategy->running, false);
   return status;
 }
@@ -98,12 +128,14 @@ static helio_values *run(const helio_run_options *o) {
     helio_scope pool = helio_pool_enter();
     status = run_replica(j, 0);
     helio_pool_leave(&pool);
+    if (status) undo_all(j);
   }
   helio_values *values = status ? NULL : take_outputs(j, count);
   for (int i = 0; i < count; i++) {
     for (int part = 0; part < j->outputs[i].count; part++) hi_drop(j->outputs[i].part[part]);
+    if (!status) hi_journal_keep(&j->journals[i]);
   }
-  free(j);
+  if (!j->abandoned) free(j);
   return values;
 }
 
@@ -115,11 +147,27 @@ helio_values *helio_run_with(const helio_run_options *given) {
     return NULL;
   }
   if (!hi_require_cross_replica(o.strategy)) return NULL;
-  if (o.inputs && !hi_values_usable(o.strategy, o.inputs)) return NULL;
+  if (o.inputs && !o.strategy->team && !hi_values_usable(o.strategy, o.inputs)) return NULL;
   hi_hold(o.strategy);
   helio_values *values = run(&o);
   hi_drop(o.strategy);
   return values;
+}
+
+bool helio_retry(helio_strategy *strategy, helio_values **inputs) {
+  helio_error cause;
+  if (helio_error_pending() != HELIO_REPLICA_LOST || !strategy || !inputs) return false;
+  helio_error_take(&cause);
+  if (atomic_load(&strategy->committed)) return false;
+  if (!*inputs) return true;
+  if (!(*inputs)->batch) {
+    hi_fail(HELIO_NOT_SUPPORTED, "%s. These inputs cannot be split anew: only batches of helio_distribute() can",
+            cause.message);
+    return false;
+  }
+  helio_values *anew = hi_values_cut(strategy, (*inputs)->split, (*inputs)->batch);
+  if (anew) *inputs = anew;
+  return anew;
 }
 
 /* ---- meeting inside a step ---- */

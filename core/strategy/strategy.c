@@ -63,11 +63,16 @@ static void end(void *object) {
   strike_off(strategy);
   stop(strategy);
   hi_gradient_plan_free(strategy->plan);
+  pthread_mutex_destroy(&strategy->lock);
   free(strategy);
 }
 
 bool hi_strategy_usable(const helio_strategy *strategy) {
-  if (strategy && strategy->replicas.count > 0) return true;
+  if (strategy && strategy->replicas.count > 0) {
+    if (!atomic_load(&strategy->has_ended)) return true;
+    hi_fail(HELIO_WRONG_STATE, "the strategy has ended because it lost devices: make a new one on those that are left");
+    return false;
+  }
   hi_fail(strategy ? HELIO_WRONG_STATE : HELIO_INVALID_ARGUMENT,
           strategy ? "the strategy was made before helio_shutdown()" : "the strategy is NULL");
   return false;
@@ -99,8 +104,12 @@ static helio_status take_device(helio_strategy *strategy, hi_device *device) {
     return hi_fail(HELIO_NOT_SUPPORTED, "a strategy has at most %d replicas", HELIO_MAX_REPLICAS);
   }
   helio_status status = hi_device_use(device);
-  if (!status) strategy->replicas.devices[strategy->replicas.count++] = device;
-  return status;
+  if (status) return status;
+  int before = HI_SUSPECT; /* what failed before is forgotten: it was not this strategy's */
+  atomic_compare_exchange_strong(&device->loss, &before, HI_IN_ORDER);
+  strategy->replicas.copy[strategy->replicas.count] = strategy->replicas.count;
+  strategy->replicas.devices[strategy->replicas.count++] = device;
+  return HELIO_OK;
 }
 
 static helio_status take_named(helio_strategy *strategy, const char *name) {
@@ -113,14 +122,17 @@ static helio_status take_named(helio_strategy *strategy, const char *name) {
   return device ? take_device(strategy, device) : hi_device_unknown(&parsed, false);
 }
 
-/* Every visible accelerator, else every logical CPU: the first of all devices says which, since those come first. */
+/* Every visible accelerator, else every logical CPU: the first of all devices says which, since those come first. Those
+ * that were lost are left out. */
 static helio_status take_all(helio_strategy *strategy) {
   int count;
   hi_device *const *devices = hi_devices(&count);
   helio_status status = HELIO_OK;
   for (int i = 0; i < count && !status; i++) {
-    if (strcmp(devices[i]->info.type, devices[0]->info.type) == 0) status = take_device(strategy, devices[i]);
+    bool wanted = strcmp(devices[i]->info.type, devices[0]->info.type) == 0 && !hi_device_lost(devices[i]);
+    if (wanted) status = take_device(strategy, devices[i]);
   }
+  if (!status && strategy->replicas.count == 0) status = hi_fail(HELIO_NO_DEVICE, "all devices were lost");
   return status;
 }
 
@@ -128,6 +140,9 @@ static helio_strategy *begin(const char *name) {
   helio_strategy *strategy = hi_object_new(sizeof *strategy, end, "a strategy");
   if (!strategy) return NULL;
   strategy->name = name;
+  strategy->on_failure = HELIO_STOP;
+  strategy->check = hi_environment_number(HI_CHECK_REPLICAS);
+  pthread_mutex_init(&strategy->lock, NULL);
   strategy->ordered = hi_environment_number(HI_ORDERED_REDUCE);
   strategy->bucket_bytes = (size_t)hi_environment_number(HI_BUCKET_BYTES);
   for (int i = 0; i < HELIO_MAX_REPLICAS; i++) strategy->weights[i] = 1;
@@ -161,6 +176,14 @@ static helio_status take_weights(helio_strategy *strategy, const double *weights
     return hi_fail(HELIO_INVALID_ARGUMENT, "%d weights are given for %d replicas", given, strategy->replicas.count);
   }
   memcpy(strategy->weights, weights, sizeof strategy->weights);
+  return HELIO_OK;
+}
+
+static helio_status take_failure(helio_strategy *strategy, helio_on_failure given) {
+  if ((int)given < 0 || given > HELIO_STOP) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "on_failure is %d, neither HELIO_DROP nor HELIO_STOP", (int)given);
+  }
+  strategy->on_failure = given ? given : HELIO_DROP;
   return HELIO_OK;
 }
 
@@ -204,6 +227,23 @@ static helio_status choose_collective(helio_strategy *strategy, const char *name
   return HELIO_OK;
 }
 
+/* Any other rank can end the waiting of all. */
+static void release_others(void *argument, int abandoned) {
+  helio_strategy *strategy = argument;
+  atomic_store(&strategy->broken, true);
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    if (i == abandoned || !strategy->communicators[i]) continue;
+    hi_communicator_abort(strategy->communicators[i]);
+    break;
+  }
+}
+
+static hi_team *team_of(helio_strategy *strategy) {
+  const char *names[HELIO_MAX_REPLICAS];
+  for (int i = 0; i < strategy->replicas.count; i++) names[i] = strategy->replicas.devices[i]->name;
+  return hi_team_new(strategy->replicas.count, names, release_others, strategy);
+}
+
 helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
   helio_mirrored_options o;
   bool failed_before = helio_error_pending();
@@ -214,7 +254,8 @@ helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
     return NULL;
   }
   helio_strategy *strategy = begin("MirroredStrategy");
-  if (!strategy || take_devices(strategy, &o) || take_weights(strategy, o.weights)) return NULL;
+  if (!strategy || take_failure(strategy, o.on_failure)) return NULL;
+  if (take_devices(strategy, &o) || take_weights(strategy, o.weights)) return NULL;
   char *tuple = device_tuple(strategy);
   if (tuple) hi_log(HELIO_LOG_INFO, "Using MirroredStrategy with devices %s", tuple);
   free(tuple);
@@ -222,7 +263,7 @@ helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
   if (strategy->replicas.count == 1) return strategy;
   strategy->replicas.services = &hi_mirrored_services;
   if (choose_collective(strategy, o.collective)) return NULL;
-  strategy->team = hi_team_new(strategy->replicas.count);
+  strategy->team = team_of(strategy);
   return strategy->team && !hi_strategy_join(strategy) ? strategy : NULL;
 }
 
@@ -247,6 +288,7 @@ static helio_status join(void *argument, int replica) {
 
 helio_status hi_strategy_join(helio_strategy *strategy) {
   joining j = {.strategy = strategy};
+  if (strategy->replicas.count == 1) return HELIO_OK; /* the others were lost */
   if (strategy->communicators[0] && !atomic_load(&strategy->broken)) return HELIO_OK;
   free_communicators(strategy);
   helio_status status = hi_collective_new_id(&strategy->collective, j.id);
@@ -260,8 +302,9 @@ helio_status hi_strategy_join(helio_strategy *strategy) {
 }
 
 helio_status hi_strategy_break(helio_strategy *strategy) {
+  hi_communicator *own = strategy->communicators[hi_replica_of(&strategy->replicas)];
   atomic_store(&strategy->broken, true);
-  hi_communicator_abort(strategy->communicators[hi_replica_of(&strategy->replicas)]);
+  if (own) hi_communicator_abort(own);
   return helio_error_pending();
 }
 

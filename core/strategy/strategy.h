@@ -16,15 +16,21 @@ struct helio_strategy {
   hi_team *team;                      /* NULL: a single replica, which runs on the caller's thread */
   hi_collective_choice collective;    /* of several replicas */
   hi_communicator *communicators[HELIO_MAX_REPLICAS];
-  atomic_bool running; /* a step is under way */
-  atomic_bool broken;  /* a collective failed: the communicators are to be made anew */
+  helio_on_failure on_failure;
+  pthread_mutex_t lock;  /* of the replicas' number, devices and weights for threads that read ahead */
+  unsigned losses;       /* how often replicas were lost, under the lock */
+  atomic_bool running;   /* a step is under way */
+  atomic_bool broken;    /* a collective failed: the communicators are to be made anew */
+  atomic_bool committed; /* the latest step's update has taken place */
+  atomic_bool has_ended; /* by a failure */
+  bool check;            /* HELIO_CHECK_REPLICAS */
   bool ordered;
   size_t bucket_bytes;
   struct hi_gradient_plan *plan; /* kept by gradients.c */
   helio_strategy *next;          /* in the list of all */
 };
 
-/* Sets the error and returns false if the strategy is NULL or has outlived helio_shutdown(). */
+/* Sets the error and returns false if the strategy is NULL, has ended by a failure or has outlived helio_shutdown(). */
 bool hi_strategy_usable(const helio_strategy *strategy);
 
 /* Sets the error, in TensorFlow's words, and returns false if the thread is in a replica or in another strategy's
@@ -48,6 +54,23 @@ helio_status hi_strategy_join(helio_strategy *strategy);
 /* This replica cannot go on with its part of a sum: the others' waits are ended, and the group is made anew for the
  * next step. */
 helio_status hi_strategy_break(helio_strategy *strategy);
+
+/* Behind a job that failed, whose error is pending: replicas whose devices failed or whose threads hang are lost. With
+ * HELIO_DROP the error is HELIO_REPLICA_LOST then and the strategy has fewer replicas, else it has ended. */
+helio_status hi_strategy_failed(helio_strategy *strategy);
+
+/* The same before a step, for devices that have failed since the last one. */
+helio_status hi_strategy_survey(helio_strategy *strategy);
+
+/* The replicas at this moment, from any thread. */
+typedef struct hi_replicas_now {
+  int count;
+  unsigned losses;
+  hi_device *devices[HELIO_MAX_REPLICAS];
+  double weights[HELIO_MAX_REPLICAS];
+} hi_replicas_now;
+
+hi_replicas_now hi_strategy_replicas(helio_strategy *strategy);
 
 /* Ends the threads of all strategies, before the devices are closed. */
 void hi_strategies_stop(void);

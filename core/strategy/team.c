@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "strategy/team.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +10,26 @@
 #include "device/topology.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
+#include "runtime/progress.h"
 #include "tensor/pool.h"
 
 typedef struct member {
   hi_team *team;
   int number;
+  const char *name; /* of its device */
   pthread_t thread;
-  helio_error error; /* of its latest job */
-  hi_merge function; /* of the meeting that it came to */
-  void *brought;     /* to it */
-  bool left;         /* its job is done */
+  hi_progress progress;
+  unsigned long seen;   /* of its progress when it was last looked at */
+  struct timespec life; /* when it was first seen there */
+  bool lost;            /* abandoned */
+  bool ending;          /* it alone, under the lock */
+  helio_error error;    /* of its latest job */
+  hi_merge function;    /* of the meeting that it came to */
+  void *brought;        /* to it */
+  bool holds;           /* the meeting, on behalf of all */
+  bool left;            /* its job is done */
+  struct member *next;  /* of all that were abandoned */
 } member;
 
 /* Jobs and meetings are counted; who waits for one waits for its number to change. */
@@ -29,12 +40,15 @@ struct hi_team {
   atomic_uint jobs, meetings;
   long spin_us;
   bool ending;
+  uint64_t timeout_ms; /* 0: none */
+  hi_team_abandoned *abandoned;
+  void *owner;
   helio_status (*job)(void *argument, int member);
   void *argument;
   int arrived, left; /* members at the meeting, members whose job is done */
   helio_error error; /* of the latest meeting */
   int count;
-  member members[];
+  member *members[];
 };
 
 /* ---- waiting ---- */
@@ -74,7 +88,7 @@ static void give_up_meeting(hi_team *team) {
   snprintf(team->error.message, sizeof team->error.message,
            "Some replicas made a different number of helio_merge_call() calls.");
   for (int i = 0; i < team->count; i++) {
-    const member *m = &team->members[i];
+    const member *m = team->members[i];
     if (!m->left || !m->error.status) continue;
     team->error.status = HELIO_ABORTED;
     snprintf(team->error.message, sizeof team->error.message, "replica %d, which this one waited for, failed", i);
@@ -91,7 +105,7 @@ static helio_status result_of_meeting(const hi_team *team) {
 static void compare_functions(hi_team *team) {
   team->error.status = HELIO_OK;
   for (int i = 1; i < team->count && !team->error.status; i++) {
-    if (team->members[i].function == team->members[0].function) continue;
+    if (team->members[i]->function == team->members[0]->function) continue;
     team->error.status = HELIO_WRONG_STATE;
     snprintf(team->error.message, sizeof team->error.message,
              "Replicas 0 and %d made different calls where all replicas must make the same.", i);
@@ -99,18 +113,22 @@ static void compare_functions(hi_team *team) {
 }
 
 /* All are here, so nobody else touches the team until the meeting is over. */
-static helio_status hold_meeting(hi_team *team, hi_merge function) {
+static helio_status hold_meeting(hi_team *team, member *m, hi_merge function) {
   void *brought[HELIO_MAX_REPLICAS];
-  for (int i = 0; i < team->count; i++) brought[i] = team->members[i].brought;
+  for (int i = 0; i < team->count; i++) brought[i] = team->members[i]->brought;
   compare_functions(team);
+  m->holds = true;
   if (function && !team->error.status) {
     pthread_mutex_unlock(&team->lock);
     hi_context before = hi_context_alone();
+    hi_progress_change(HI_WORKS);
     helio_status status = function(brought, team->count);
+    hi_progress_change(HI_INSIDE);
     hi_context_set(before);
     pthread_mutex_lock(&team->lock);
     if (status) helio_error_take(&team->error);
   }
+  m->holds = false;
   end_meeting(team);
   return result_of_meeting(team);
 }
@@ -118,13 +136,15 @@ static helio_status hold_meeting(hi_team *team, hi_merge function) {
 helio_status hi_team_meet(hi_team *team, int number, hi_merge function, void *mine) {
   helio_status status = helio_error_pending();
   if (status) return status;
+  hi_doing("waiting for the other replicas", NULL);
+  hi_progress_change(HI_INSIDE);
   pthread_mutex_lock(&team->lock);
   unsigned seen = atomic_load(&team->meetings);
-  team->members[number].function = function;
-  team->members[number].brought = mine;
+  team->members[number]->function = function;
+  team->members[number]->brought = mine;
   team->arrived++;
   if (team->arrived == team->count) {
-    status = hold_meeting(team, function);
+    status = hold_meeting(team, team->members[number], function);
   } else {
     if (team->arrived + team->left == team->count) give_up_meeting(team);
     pthread_mutex_unlock(&team->lock);
@@ -132,22 +152,29 @@ helio_status hi_team_meet(hi_team *team, int number, hi_merge function, void *mi
     status = result_of_meeting(team);
   }
   pthread_mutex_unlock(&team->lock);
+  hi_progress_change(HI_WORKS);
   return status;
 }
 
 /* ---- jobs ---- */
+
+static void leave_job(member *m) {
+  hi_team *team = m->team;
+  m->left = true;
+  team->left++;
+  if (team->arrived > 0 && team->arrived + team->left == team->count) give_up_meeting(team);
+  if (team->left == team->count) pthread_cond_signal(&team->done);
+}
 
 static void do_job(member *m) {
   hi_team *team = m->team;
   helio_scope pool = helio_pool_enter();
   team->job(team->argument, m->number);
   helio_pool_leave(&pool);
+  hi_progress_change(HI_INSIDE);
   pthread_mutex_lock(&team->lock);
   helio_error_take(&m->error);
-  m->left = true;
-  team->left++;
-  if (team->arrived > 0 && team->arrived + team->left == team->count) give_up_meeting(team);
-  if (team->left == team->count) pthread_cond_signal(&team->done);
+  leave_job(m);
   pthread_mutex_unlock(&team->lock);
 }
 
@@ -158,11 +185,16 @@ static void *work(void *argument) {
   snprintf(name, sizeof name, "helio-rep%d", m->number);
   name[15] = 0; /* as long as the system takes it */
   pthread_setname_np(pthread_self(), name);
-  for (unsigned seen = 0;; seen++) {
+  hi_progress_set(&m->progress);
+  hi_progress_change(HI_INSIDE);
+  for (unsigned seen = 0;;) {
     wait_for(team, &team->jobs, seen);
-    bool ending = team->ending;
+    seen = atomic_load(&team->jobs);
+    bool ending = team->ending || m->ending, idle = !team->job;
     pthread_mutex_unlock(&team->lock);
     if (ending) break;
+    if (idle) continue;
+    hi_progress_change(HI_WORKS);
     do_job(m);
   }
   hi_pool_thread_end();
@@ -173,11 +205,99 @@ static void *work(void *argument) {
 static helio_status report(const hi_team *team) {
   const member *first = NULL;
   for (int i = 0; i < team->count; i++) {
-    const member *m = &team->members[i];
+    const member *m = team->members[i];
     if (!m->error.status) continue;
     if (!first || (first->error.status == HELIO_ABORTED && m->error.status != HELIO_ABORTED)) first = m;
   }
   return first ? hi_fail(first->error.status, "replica %d: %s", first->number, first->error.message) : HELIO_OK;
+}
+
+/* ---- deadlines ---- */
+
+static struct timespec now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time;
+}
+
+static double seconds_since(const struct timespec *begin) {
+  return (double)microseconds_since(begin) / 1e6;
+}
+
+/* A line for each replica: which, where, at what, the how-manieth call, and for how long. */
+static void tell_all(const hi_team *team) {
+  static const char *const activities[] = {"works", "waits", "waits", "hangs"};
+  hi_log(HELIO_LOG_ERROR,
+         "a replica was waited for in vain for %.3g s (HELIO_TIMEOUT):", (double)team->timeout_ms / 1000);
+  hi_log(HELIO_LOG_ERROR, "  replica  device  last operation  sequence number  seconds  state");
+  for (int i = 0; i < team->count; i++) {
+    const member *m = team->members[i];
+    const char *operation = atomic_load(&m->progress.operation);
+    hi_log(HELIO_LOG_ERROR, "  %d  %s  %s  %lu  %.1f  %s", i, m->name, operation ? operation : "none",
+           atomic_load(&m->progress.sequence), seconds_since(&m->life),
+           m->left && !m->lost ? "has left" : activities[atomic_load(&m->progress.activity)]);
+  }
+}
+
+/* Looks for signs of life. A member that waits in a collective has that one's deadline, and behind it a second one,
+ * for those who must have come to rest. */
+static bool overdue(const hi_team *team, member *m) {
+  unsigned long sequence = atomic_load_explicit(&m->progress.sequence, memory_order_acquire);
+  int activity = atomic_load(&m->progress.activity);
+  if (sequence != m->seen || activity == HI_INSIDE) {
+    m->seen = sequence;
+    m->life = now();
+    return false;
+  }
+  double most = (double)team->timeout_ms / 1000;
+  if (activity == HI_WAITS) most = 2 * most + 0.5;
+  return seconds_since(&m->life) > most;
+}
+
+static void abandon(member *m) {
+  const char *operation = atomic_load(&m->progress.operation);
+  m->lost = true;
+  m->error = (helio_error){.status = HELIO_TIMED_OUT};
+  snprintf(m->error.message, sizeof m->error.message,
+           "%s has not come back from %s within %.3g s (HELIO_TIMEOUT); its "
+           "thread is abandoned",
+           m->name, operation ? operation : "the step", (double)m->team->timeout_ms / 1000);
+  if (m->holds) {
+    m->team->error = m->error;
+    end_meeting(m->team);
+  }
+  leave_job(m);
+}
+
+/* The lock is held, but not while the owner is told. */
+static void look_after(hi_team *team) {
+  bool told = false;
+  for (int i = 0; i < team->count; i++) {
+    member *m = team->members[i];
+    if (m->left || !overdue(team, m) || !hi_progress_abandon(&m->progress)) continue;
+    if (!told) tell_all(team);
+    told = true;
+    abandon(m);
+    pthread_mutex_unlock(&team->lock);
+    team->abandoned(team->owner, i);
+    pthread_mutex_lock(&team->lock);
+  }
+}
+
+/* Looks after the members from time to time, often enough to be exact to a twentieth. */
+static void wait_for_all(hi_team *team) {
+  uint64_t tick_ms = team->timeout_ms / 20 < 1000 ? team->timeout_ms / 20 : 1000;
+  while (team->left < team->count) {
+    if (team->timeout_ms == 0) {
+      pthread_cond_wait(&team->done, &team->lock);
+      continue;
+    }
+    struct timespec next = now();
+    next.tv_nsec += (long)tick_ms * 1000000;
+    next.tv_sec += next.tv_nsec / 1000000000;
+    next.tv_nsec %= 1000000000;
+    if (pthread_cond_timedwait(&team->done, &team->lock, &next) == ETIMEDOUT) look_after(team);
+  }
 }
 
 helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int member), void *argument) {
@@ -186,49 +306,104 @@ helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int 
   team->argument = argument;
   team->left = team->arrived = 0;
   for (int i = 0; i < team->count; i++) {
-    team->members[i].left = false;
-    team->members[i].error.status = HELIO_OK;
+    member *m = team->members[i];
+    m->left = false;
+    m->error.status = HELIO_OK;
+    m->life = now();
+    m->seen = atomic_load(&m->progress.sequence);
   }
   announce(team, &team->jobs);
-  while (team->left < team->count) pthread_cond_wait(&team->done, &team->lock);
+  wait_for_all(team);
   helio_status status = report(team);
   pthread_mutex_unlock(&team->lock);
   return status;
 }
 
+bool hi_team_has_lost(const hi_team *team, int number) {
+  return team->members[number]->lost;
+}
+
+const hi_device *hi_team_device_of(const hi_team *team, int number) {
+  return atomic_load(&team->members[number]->progress.device);
+}
+
 /* ---- life ---- */
 
-static void end_threads(hi_team *team, int started) {
+/* Until the process ends: their threads may still look at their progress. */
+static pthread_mutex_t lost_lock = PTHREAD_MUTEX_INITIALIZER;
+static member *all_lost;
+
+static void member_end(member *m) {
+  if (m->lost) {
+    pthread_mutex_lock(&lost_lock);
+    m->next = all_lost;
+    all_lost = m;
+    pthread_mutex_unlock(&lost_lock);
+    return;
+  }
+  pthread_join(m->thread, NULL);
+  free(m);
+}
+
+void hi_team_remove(hi_team *team, int number) {
+  member *m = team->members[number];
   pthread_mutex_lock(&team->lock);
-  team->ending = true;
+  m->ending = true;
+  team->job = NULL; /* the others look and see that there is nothing for them */
   announce(team, &team->jobs);
   pthread_mutex_unlock(&team->lock);
-  for (int i = 0; i < started; i++) pthread_join(team->members[i].thread, NULL);
+  member_end(m);
+  team->count--;
+  for (int i = number; i < team->count; i++) {
+    team->members[i] = team->members[i + 1];
+    team->members[i]->number = i;
+  }
 }
 
 void hi_team_free(hi_team *team) {
   if (!team) return;
-  end_threads(team, team->count);
+  pthread_mutex_lock(&team->lock);
+  team->ending = true;
+  announce(team, &team->jobs);
+  pthread_mutex_unlock(&team->lock);
+  for (int i = 0; i < team->count; i++) member_end(team->members[i]);
   pthread_cond_destroy(&team->done);
   pthread_cond_destroy(&team->changed);
   pthread_mutex_destroy(&team->lock);
   free(team);
 }
 
-hi_team *hi_team_new(int count) {
+static bool add_member(hi_team *team, const char *name) {
+  member *m = calloc(1, sizeof *m);
+  if (!m) return false;
+  *m = (member){.team = team, .number = team->count, .name = name};
+  if (pthread_create(&m->thread, NULL, work, m)) {
+    free(m);
+    return false;
+  }
+  team->members[team->count++] = m;
+  return true;
+}
+
+hi_team *hi_team_new(int count, const char *const *names, hi_team_abandoned *abandoned, void *owner) {
   hi_team *team = calloc(1, sizeof *team + (size_t)count * sizeof team->members[0]);
   if (!team) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the threads of %d replicas", count);
     return NULL;
   }
+  pthread_condattr_t clock;
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
   pthread_mutex_init(&team->lock, NULL);
   pthread_cond_init(&team->changed, NULL);
-  pthread_cond_init(&team->done, NULL);
+  pthread_cond_init(&team->done, &clock);
+  pthread_condattr_destroy(&clock);
+  team->abandoned = abandoned;
+  team->owner = owner;
+  team->timeout_ms = hi_environment_number(HI_TIMEOUT);
   team->spin_us = count > hi_topology_cores() ? 0 : (long)hi_environment_number(HI_SPIN_US);
-  for (; team->count < count; team->count++) {
-    member *m = &team->members[team->count];
-    *m = (member){.team = team, .number = team->count};
-    if (pthread_create(&m->thread, NULL, work, m) == 0) continue;
+  while (team->count < count) {
+    if (add_member(team, names[team->count])) continue;
     hi_fail(HELIO_OUT_OF_MEMORY, "the thread of replica %d could not be started", team->count);
     hi_team_free(team);
     return NULL;

@@ -8,6 +8,7 @@
 static void end(void *object) {
   helio_values *values = object;
   for (int i = 0; i < values->count * values->parts; i++) hi_drop(values->tensors[i]);
+  hi_drop(values->batch);
   hi_drop(values->strategy);
   free(values);
 }
@@ -19,6 +20,7 @@ helio_values *hi_values_new(helio_strategy *strategy, int parts) {
   if (!values) return NULL;
   hi_hold(strategy);
   values->strategy = strategy;
+  values->losses = strategy->losses;
   values->count = count;
   values->parts = parts;
   values->global_rows = -1;
@@ -51,8 +53,15 @@ bool hi_values_usable(const helio_strategy *strategy, const helio_values *values
     hi_fail(HELIO_INVALID_ARGUMENT, "the values are NULL");
   } else if (values->strategy != strategy) {
     hi_fail(HELIO_INVALID_ARGUMENT, "the values are those of another strategy's replicas");
+  } else if (values->losses != strategy->losses) {
+    hi_fail(HELIO_REPLICA_LOST,
+            "the values were made for %d replicas, of which %d %s left; helio_retry() splits a batch "
+            "anew",
+            values->count, strategy->replicas.count, strategy->replicas.count == 1 ? "is" : "are");
+  } else {
+    return true;
   }
-  return values && values->strategy == strategy;
+  return false;
 }
 
 helio_tensor *const *hi_values_single(const helio_strategy *strategy, const helio_values *values) {

@@ -2,6 +2,7 @@
 /* The arena, and copies from the host, on a device made up here, which writes down every call and runs out of memory
  * when told to. */
 #include "device/copy.h"
+#include "device/guard.h"
 #include "device/sanitize.h"
 #include "fake_device.h"
 
@@ -798,9 +799,11 @@ static void test_the_end_of_a_device(void **state) {
   hi_plugin plugin = {.devices = device_table, .memory = memory_table, .streams = stream_table};
   hi_physical physical = {.plugin = &plugin};
   (void)state;
+  hi_guard(&plugin);
   hi_device *device = hi_device_new(&physical, 0);
   assert_non_null(device);
-  device->member.device = &fake;
+  device->handle = &fake;
+  device->member.device = (helio_backend_device *)device;
   fake.failing = SYNCHRONIZE;
   hi_device_rest(device);
   hi_device_free(device);

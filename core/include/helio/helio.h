@@ -603,7 +603,7 @@ HELIO_EXPORT uint32_t helio_operation_types(const char *operation, const char *b
 
 typedef struct helio_setting {
   const char *name;          /* "HELIO_BACKEND" */
-  const char *kind;          /* "text", "flag", "integer", "size", "fraction", "choice" */
+  const char *kind;          /* "text", "flag", "integer", "size", "fraction", "seconds", "choice" */
   const char *default_value; /* "" if none */
   const char *value;         /* in force */
   const char *choices;       /* "a|b|c", or "" */

@@ -640,7 +640,8 @@ struct helio_accumulation {
  * and later ones find the result and may write to the source. A sum is rounded to its type after each addition, and
  * float numbers too small to be normal may count as 0: so all collectives that sum in order agree to the bit. broadcast
  * and all_gather move any type. Ranks whose calls differ (in function, count, type, reduction, root) get an error, all
- * of them. After a failure the communicator can only be destroyed. */
+ * of them. Where a rank's own device failed that rank gets HELIO_DEVICE_FAILURE and the others HELIO_ABORTED: by this
+ * the core knows which device to go on without. After a failure the communicator can only be destroyed. */
 typedef struct helio_collective_call {
   size_t size;
   helio_stream *stream; /* of the rank's own device */

@@ -34,13 +34,20 @@ typedef struct helio_strategy helio_strategy;
 /* All variables and steps on one device. */
 HELIO_EXPORT helio_strategy *helio_one_device(const char *device);
 
+/* What happens when a device fails, or does not come back within HELIO_TIMEOUT seconds, in a strategy of several. */
+typedef enum helio_on_failure {
+  HELIO_DROP = 1, /* the strategy goes on without it, with a warning. Costs each step a wait for its sums */
+  HELIO_STOP = 2, /* the strategy ends; a new one can be made on the devices that are left */
+} helio_on_failure;
+
 /* A copy of every variable on each device. */
 typedef struct helio_mirrored_options {
   size_t size;
   const char *devices[HELIO_MAX_REPLICAS]; /* none: every visible accelerator, else every logical CPU */
   double weights[HELIO_MAX_REPLICAS];      /* by which batches are split: {3, 1}; none: all equal */
-  const char *collective; /* what sums between devices, as `helio plugins` lists it, or "reduce-to-one"; NULL: of
-                             HELIO_COLLECTIVE, else what suits the devices best */
+  const char *collective;      /* what sums between devices, as `helio plugins` lists it, or "reduce-to-one"; NULL: of
+                                  HELIO_COLLECTIVE, else what suits the devices best */
+  helio_on_failure on_failure; /* 0: HELIO_DROP */
 } helio_mirrored_options;
 
 HELIO_EXPORT helio_strategy *helio_mirrored_with(const helio_mirrored_options *options);
@@ -141,7 +148,15 @@ HELIO_EXPORT helio_status helio_distributed_restore(helio_distributed_iterator *
 typedef helio_status (*helio_step)(void *argument, const helio_element *inputs, helio_element *outputs);
 
 /* Calls the step in every replica at the same time, each in a thread of its own, and waits for all. NULL if one failed:
- * the error is that of the lowest replica. Results as if one replica ran after another. */
+ * the error is that of the lowest replica. Results as if one replica ran after another.
+ *
+ * A step that fails is not taken: what it wrote by assignments, metrics and layers becomes what it was before. The
+ * update by an optimizer, which all replicas take or none, makes what was written before it final.
+ *
+ * HELIO_REPLICA_LOST: a device failed, or its replica showed no sign of life for HELIO_TIMEOUT seconds, and the
+ * strategy has a replica less now; see helio_retry(). A thread that hangs in a device's driver cannot be ended: it is
+ * abandoned, and what it was given (the step's argument, host memory that it copies from) should stay valid until the
+ * program ends. */
 typedef struct helio_run_options {
   size_t size;
   helio_strategy *strategy;
@@ -152,6 +167,16 @@ typedef struct helio_run_options {
 
 HELIO_EXPORT helio_values *helio_run_with(const helio_run_options *options);
 #define helio_run(...) HELIO_MAKE(helio_run_with, helio_run_options, __VA_ARGS__)
+
+/* Behind a helio_run() that returned NULL: is it to be called again? So it is if replicas were lost before the step's
+ * update: the error is taken then, and *inputs, a batch of helio_next_values(), is split anew among those that are
+ * left. If they were lost behind the update the error is taken too, and the step is not to be repeated. Any other
+ * error, and inputs that cannot be split, are left pending.
+ *
+ *   do {
+ *     losses = helio_run(strategy, step, &trainer, batch);
+ *   } while (!losses && helio_retry(strategy, &batch)); */
+HELIO_EXPORT bool helio_retry(helio_strategy *strategy, helio_values **inputs);
 
 /* Inside a step: waits until all replicas have come here, calls the function once with what they brought, in the
  * cross-replica context, and gives each its own of the result (NULL, without an error, for nothing). */

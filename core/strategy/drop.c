@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Losing replicas. A replica is lost with its device: when a call of the device failed, or when the replica's thread
+ * hangs. Between two steps the strategy goes on without it, or ends. */
+#include <stdio.h>
+
+#include "device/topology.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include "strategy/strategy.h"
+
+/* ---- who is lost ---- */
+
+/* A thread that hangs takes its own device along, and the one that it hangs in. */
+static void lose_hung(helio_strategy *strategy, int replica) {
+  hi_device_lose(strategy->replicas.devices[replica], HI_HUNG);
+  const hi_device *at = hi_team_device_of(strategy->team, replica);
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    if (strategy->replicas.devices[i] == at) hi_device_lose(strategy->replicas.devices[i], HI_HUNG);
+  }
+}
+
+static bool hangs(const helio_strategy *strategy, int replica) {
+  return strategy->team && hi_team_has_lost(strategy->team, replica);
+}
+
+/* A device that is suspect now counts as lost, with all logical devices of the same physical one. */
+static int find_lost(helio_strategy *strategy, bool *lost, bool *hung) {
+  hi_replicas *replicas = &strategy->replicas;
+  int count = 0;
+  *hung = false;
+  for (int i = 0; i < replicas->count; i++) {
+    if (!replicas->devices[i]) continue;
+    if (hangs(strategy, i)) lose_hung(strategy, i);
+    if (atomic_load(&replicas->devices[i]->loss) == HI_SUSPECT) hi_device_lose(replicas->devices[i], HI_LOST);
+  }
+  for (int i = 0; i < replicas->count; i++) {
+    lost[i] = replicas->devices[i] && hi_device_lost(replicas->devices[i]);
+    *hung = *hung || (lost[i] && hi_device_hung(replicas->devices[i]));
+    count += lost[i];
+  }
+  return count;
+}
+
+/* "replica 1 (/job:…/device:CPU:1), replica 2 (…)" */
+static void name_lost(const helio_strategy *strategy, const bool *lost, char *text, size_t size) {
+  size_t length = 0;
+  for (int i = 0; i < strategy->replicas.count && length < size; i++) {
+    if (!lost[i]) continue;
+    length += (size_t)snprintf(text + length, size - length, "%sreplica %d (%s)", length ? ", " : "", i,
+                               strategy->replicas.devices[i]->name);
+  }
+}
+
+/* ---- going on without them ---- */
+
+/* Whoever hangs in a group may look at all of it: then none of its communicators is freed. */
+static void leave_group(helio_strategy *strategy, bool hung) {
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    if (hung) {
+      hi_communicator_abandon(strategy->communicators[i]);
+    } else {
+      hi_communicator_free(strategy->communicators[i]);
+    }
+    strategy->communicators[i] = NULL;
+  }
+  if (hung) hi_collective_stuck(strategy->collective.collective.state);
+}
+
+static void remove_replica(helio_strategy *strategy, int replica) {
+  hi_replicas *replicas = &strategy->replicas;
+  if (strategy->team) hi_team_remove(strategy->team, replica);
+  for (int i = replica; i < replicas->count - 1; i++) {
+    replicas->devices[i] = replicas->devices[i + 1];
+    replicas->copy[i] = replicas->copy[i + 1];
+    strategy->weights[i] = strategy->weights[i + 1];
+  }
+  replicas->count--;
+}
+
+/* Threads that read ahead look at the replicas at any time. */
+static void remove_lost(helio_strategy *strategy, const bool *lost) {
+  pthread_mutex_lock(&strategy->lock);
+  for (int i = strategy->replicas.count - 1; i >= 0; i--) {
+    if (lost[i]) remove_replica(strategy, i);
+  }
+  strategy->losses++;
+  pthread_mutex_unlock(&strategy->lock);
+}
+
+static helio_status end_strategy(helio_strategy *strategy, const char *names, const helio_error *cause) {
+  atomic_store(&strategy->has_ended, true);
+  return hi_fail(cause->status, "%s: lost %s; the strategy has ended: make a new one on devices that are left",
+                 cause->message, names);
+}
+
+static helio_status lose(helio_strategy *strategy, const bool *lost, int count, bool hung, const helio_error *cause) {
+  char names[600];
+  int left = strategy->replicas.count - count;
+  name_lost(strategy, lost, names, sizeof names);
+  if (strategy->team) leave_group(strategy, hung);
+  hi_gradient_plan_free(strategy->plan);
+  strategy->plan = NULL;
+  if (left > 0) remove_lost(strategy, lost);
+  if (left == 0 || strategy->on_failure == HELIO_STOP) return end_strategy(strategy, names, cause);
+  bool taken = atomic_load(&strategy->committed);
+  hi_log(HELIO_LOG_WARNING, "lost %s: %s. Training goes on with %d replica%s", names, cause->message, left,
+         left == 1 ? "" : "s");
+  return hi_fail(HELIO_REPLICA_LOST, "lost %s: %s. %d %s left; the step was %s", names, cause->message, left,
+                 left == 1 ? "replica is" : "replicas are",
+                 taken ? "taken before that" : "not taken: helio_retry() splits its batch anew");
+}
+
+helio_status hi_strategy_failed(helio_strategy *strategy) {
+  bool lost[HELIO_MAX_REPLICAS], hung;
+  helio_error cause;
+  int count = strategy->team ? find_lost(strategy, lost, &hung) : 0;
+  if (count == 0) return helio_error_pending();
+  helio_error_take(&cause);
+  return lose(strategy, lost, count, hung, &cause);
+}
+
+helio_status hi_strategy_survey(helio_strategy *strategy) {
+  bool lost[HELIO_MAX_REPLICAS], hung;
+  helio_error cause = {.status = HELIO_DEVICE_FAILURE, .message = "the device failed before the step"};
+  int count = strategy->team ? find_lost(strategy, lost, &hung) : 0;
+  if (count == 0) return HELIO_OK;
+  atomic_store(&strategy->committed, false);
+  return lose(strategy, lost, count, hung, &cause);
+}
+
+hi_replicas_now hi_strategy_replicas(helio_strategy *strategy) {
+  hi_replicas_now now;
+  pthread_mutex_lock(&strategy->lock);
+  now.count = strategy->replicas.count;
+  now.losses = strategy->losses;
+  for (int i = 0; i < now.count; i++) {
+    now.devices[i] = strategy->replicas.devices[i];
+    now.weights[i] = strategy->weights[i];
+  }
+  pthread_mutex_unlock(&strategy->lock);
+  return now;
+}
