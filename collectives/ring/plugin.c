@@ -76,7 +76,7 @@ static void destroy(helio_communicator *c) {
   pthread_mutex_lock(&g->lock);
   for (uint32_t i = 0; i < g->rank_count; i++) {
     const helio_member *member = g->rank[i].member;
-    if (member && g->rank[i].stream) member->streams->synchronize(member->device, g->rank[i].stream);
+    if (member && g->rank[i].stream) member->devices->synchronize(member->device); /* of any of its streams */
   }
   g->rank[c->rank].member = NULL;
   pthread_mutex_unlock(&g->lock);

@@ -10,8 +10,6 @@
 
 enum { MESSAGE = 1000 };
 
-const helio_plugin *wrap_inner_plugin;
-
 static const helio_host *real_of(const helio_host *host) {
   return ((const wrap_inner *)host)->real;
 }
@@ -50,31 +48,53 @@ static void inner_release(const helio_host *host, void *memory) {
   real_of(host)->release(real_of(host), memory);
 }
 
-/* It comes out of the same tree, so all its tables are of this version. */
-static bool is_backend(const helio_plugin *plugin) {
-  return plugin && plugin->magic == HELIO_PLUGIN_MAGIC && plugin->size == sizeof *plugin &&
-         plugin->abi_major == HELIO_ABI_MAJOR && plugin->abi_minor == HELIO_ABI_MINOR && plugin->devices &&
-         plugin->memory && plugin->streams && plugin->kernels;
+static helio_status inner_copy(const helio_host *host, const helio_member *to, helio_stream *stream, helio_place target,
+                               const helio_member *from, helio_place source, size_t bytes) {
+  return real_of(host)->copy(real_of(host), to, stream, target, from, source, bytes);
 }
 
-helio_status wrap_inner_open(wrap_inner *inner, const helio_host *real) {
-  const char *path = real->parameter(real, "HELIO_WRAP_PLUGIN");
-  if (!path[0]) return real->fail(real, HELIO_NO_DEVICE, "HELIO_WRAP_PLUGIN names no plugin");
+static helio_status inner_accumulate(const helio_host *host, const helio_member *member,
+                                     const helio_accumulation *what) {
+  return real_of(host)->accumulate(real_of(host), member, what);
+}
+
+/* It comes out of the same tree, so all its tables are of this version. */
+static bool fits(const helio_plugin *plugin, bool collective) {
+  if (!plugin || plugin->magic != HELIO_PLUGIN_MAGIC || plugin->size != sizeof *plugin ||
+      plugin->abi_major != HELIO_ABI_MAJOR || plugin->abi_minor != HELIO_ABI_MINOR) {
+    return false;
+  }
+  if (collective) return plugin->collective;
+  return plugin->devices && plugin->memory && plugin->streams && plugin->kernels;
+}
+
+helio_status wrap_inner_open(wrap_inner *inner, const helio_host *real, const char *path, bool collective) {
+  *inner = (wrap_inner){.real = real};
+  if (!path[0]) return real->fail(real, HELIO_NO_DEVICE, "no plugin is named that could be wrapped");
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) return real->fail(real, HELIO_NO_DEVICE, "%s", dlerror());
   const helio_plugin *plugin = dlsym(library, HELIO_PLUGIN_SYMBOL);
   dlclose(library); /* its code stays */
-  if (!is_backend(plugin)) return real->fail(real, HELIO_ABI_MISMATCH, "%s is no backend of this version", path);
-  *inner = (wrap_inner){.host = {.size = sizeof(helio_host),
-                                 .abi_major = HELIO_ABI_MAJOR,
-                                 .abi_minor = HELIO_ABI_MINOR,
-                                 .core_version = real->core_version,
-                                 .log = inner_log,
-                                 .fail = inner_fail,
-                                 .parameter = inner_parameter,
-                                 .allocate = inner_allocate,
-                                 .release = inner_release},
-                        .real = real,
-                        .plugin = plugin};
+  if (!fits(plugin, collective)) {
+    return real->fail(real, HELIO_ABI_MISMATCH, "%s is no %s of this version", path,
+                      collective ? "collective" : "backend");
+  }
+  inner->plugin = plugin;
+  inner->host = (helio_host){.size = sizeof(helio_host),
+                             .abi_major = HELIO_ABI_MAJOR,
+                             .abi_minor = HELIO_ABI_MINOR,
+                             .core_version = real->core_version,
+                             .log = inner_log,
+                             .fail = inner_fail,
+                             .parameter = inner_parameter,
+                             .allocate = inner_allocate,
+                             .release = inner_release,
+                             .copy = inner_copy,
+                             .accumulate = inner_accumulate};
   return HELIO_OK;
+}
+
+void wrap_inner_close(wrap_inner *inner) {
+  if (inner->rules) inner->real->release(inner->real, inner->rules);
+  inner->rules = NULL;
 }

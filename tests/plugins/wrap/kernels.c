@@ -11,6 +11,8 @@ struct helio_plan {
   uint32_t operation;
   size_t elements;
   int64_t rows;
+  uint32_t written; /* the place of the first argument that it writes */
+  size_t written_bytes;
 };
 
 static const char *name_of(uint32_t operation) {
@@ -40,6 +42,12 @@ static size_t elements_of(const helio_argument *argument) {
   return elements;
 }
 
+static size_t bytes_of(const helio_argument *argument) {
+  static const size_t bytes[] = {[HELIO_FLOAT32] = 4, [HELIO_FLOAT64] = 8, [HELIO_INT32] = 4,   [HELIO_INT64] = 8,
+                                 [HELIO_UINT8] = 1,   [HELIO_BOOL] = 1,    [HELIO_FLOAT16] = 2, [HELIO_BFLOAT16] = 2};
+  return argument ? elements_of(argument) * bytes[argument->type] : 0;
+}
+
 static int64_t rows_of(const helio_call *call) {
   for (uint32_t i = 0; i < call->input_count + call->output_count; i++) {
     const helio_argument *argument = call->arguments[i];
@@ -49,8 +57,8 @@ static int64_t rows_of(const helio_call *call) {
 }
 
 static helio_status plan(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const helio_host *host = device->state->inner.real;
-  const helio_kernel *kernel = kernel_of(device->state->inner.plugin->kernels, call);
+  const helio_host *host = device->target.inner->real;
+  const helio_kernel *kernel = kernel_of(device->plugin->kernels, call);
   if (!kernel) return host->fail(host, HELIO_NOT_SUPPORTED, "there is no kernel for %s", name_of(call->operation));
   helio_plan *made = host->allocate(host, sizeof *made);
   if (!made) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for a plan");
@@ -59,29 +67,39 @@ static helio_status plan(helio_backend_device *device, const helio_call *call, h
     host->release(host, made);
     return status;
   }
+  /* Without an output it changes its first input. */
+  uint32_t written = call->output_count > 0 ? call->input_count : 0;
   *made = (helio_plan){.device = device,
                        .kernel = kernel,
                        .inner = answer->plan,
                        .operation = call->operation,
                        .elements = elements_of(call->arguments[0]),
-                       .rows = rows_of(call)};
+                       .rows = rows_of(call),
+                       .written = written,
+                       .written_bytes = bytes_of(call->arguments[written])};
   answer->plan = made;
   return HELIO_OK;
 }
 
 static helio_status run(helio_plan *planned, const helio_run *what) {
-  wrap_call call = {.device = planned->device,
+  helio_backend_device *device = planned->device;
+  const void *written = (const char *)what->places + planned->written * what->place_size;
+  wrap_call call = {.target = &device->target,
                     .kind = WRAP_KERNEL,
                     .name = name_of(planned->operation),
-                    .stream = what->stream,
                     .elements = planned->elements,
-                    .rows = planned->rows};
+                    .rows = planned->rows,
+                    .device = device->inner,
+                    .memory = device->plugin->memory,
+                    .stream = what->stream,
+                    .place = *(const helio_place *)written,
+                    .bytes = planned->written_bytes};
   helio_status status = wrap_before(&call);
-  return status ? status : wrap_after(&call, planned->kernel->run(planned->inner, what));
+  return status || call.skipped ? status : wrap_after(&call, planned->kernel->run(planned->inner, what));
 }
 
 static void plan_free(helio_plan *planned) {
-  const helio_host *host = planned->device->state->inner.real;
+  const helio_host *host = planned->device->target.inner->real;
   planned->kernel->plan_free(planned->inner);
   host->release(host, planned);
 }

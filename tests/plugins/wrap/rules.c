@@ -4,15 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "wrap.h"
+
+static const char *const kinds[WRAP_KINDS] = {"allocation", "copy", "kernel", "event", "collective"};
 
 /* ---- what may happen ---- */
 
 typedef struct action {
   const char *name;
   /* (optional) Before the call, which a status other than HELIO_OK ends. */
-  helio_status (*before)(const wrap_rule *rule, const wrap_call *call);
+  helio_status (*before)(const wrap_rule *rule, wrap_call *call);
   /* (optional) Behind it: gives the status that the caller sees. */
   helio_status (*after)(const wrap_rule *rule, const wrap_call *call, helio_status status);
 } action;
@@ -20,35 +23,71 @@ typedef struct action {
 struct wrap_rule {
   wrap_kind kind;
   unsigned long long first, last; /* calls, from 1 */
-  long device;                    /* −1: every one */
+  long number;                    /* of the device or rank; −1: every one */
   const action *action;
   unsigned long long amount;
 };
 
-static helio_status take_time(const wrap_rule *rule, const wrap_call *call) {
+static const helio_host *host_of(const wrap_call *call) {
+  return call->target->inner->real;
+}
+
+static helio_status take_time(const wrap_rule *rule, wrap_call *call) {
   unsigned long long left = rule->amount * (unsigned long long)call->rows;
   struct timespec sleep = {.tv_sec = (time_t)(left / 1000000000), .tv_nsec = (long)(left % 1000000000)};
   while (left > 0 && nanosleep(&sleep, &sleep) != 0) continue; /* a signal came */
   return HELIO_OK;
 }
 
-static helio_status fail(const wrap_rule *rule, const wrap_call *call) {
-  const helio_host *host = call->device->state->inner.real;
+static helio_status fail(const wrap_rule *rule, wrap_call *call) {
   (void)rule;
-  return host->fail(host, HELIO_DEVICE_FAILURE, "HELIO_WRAP_RULES lets %s fail", call->name);
+  return host_of(call)->fail(host_of(call), HELIO_DEVICE_FAILURE, "a rule lets %s fail", call->name);
+}
+
+/* What a device works on by itself has not been done then; the rest has. */
+static helio_status fail_late(const wrap_rule *rule, wrap_call *call) {
+  (void)rule;
+  call->skipped = call->kind == WRAP_KERNEL || call->kind == WRAP_COPY;
+  atomic_store(&call->target->late, true);
+  return HELIO_OK;
+}
+
+static helio_status hang(const wrap_rule *rule, wrap_call *call) {
+  (void)rule, (void)call;
+  while (pause() != 0) continue; /* a signal came */
+  return HELIO_OK;
+}
+
+/* An allocation without a buffer, half of a copy, the rest not at all. */
+static helio_status answer_short(const wrap_rule *rule, wrap_call *call) {
+  (void)rule;
+  call->halved = call->kind == WRAP_COPY && call->bytes >= 2;
+  call->skipped = !call->halved;
+  return HELIO_OK;
+}
+
+/* Not a number, as float32 and as float64. */
+static helio_status spoil(const wrap_rule *rule, const wrap_call *call, helio_status status) {
+  static const unsigned char ones = 0xFF;
+  (void)rule;
+  if (status || call->bytes == 0) return status;
+  if (!call->host) return call->memory->fill(call->device, call->stream, call->place, &ones, 1, call->bytes);
+  status = call->streams->synchronize(call->device, call->stream);
+  if (!status) memset(call->host, ones, call->bytes);
+  return status;
 }
 
 static helio_status tell(const wrap_rule *rule, const wrap_call *call, helio_status status) {
-  const helio_host *host = call->device->state->inner.real;
   (void)rule;
-  host->log(host, HELIO_LOG_INFO, "device %u, call %llu: %s of %zu on stream %p", call->device->number, call->number,
-            call->name, call->elements, (const void *)call->stream);
+  host_of(call)->log(host_of(call), HELIO_LOG_INFO, "device %u, call %llu: %s of %zu on stream %p",
+                     call->target->number, call->number, call->name, call->elements, (const void *)call->stream);
   return status;
 }
 
 static const action actions[] = {
-    {.name = "time", .before = take_time},
-    {.name = "fail", .before = fail},
+    {.name = "time", .before = take_time},     {.name = "fail", .before = fail},
+    {.name = "late", .before = fail_late},     {.name = "hang", .before = hang},
+    {.name = "short", .before = answer_short}, {.name = "nan", .after = spoil},
     {.name = "tell", .after = tell},
 };
 
@@ -56,27 +95,48 @@ static const action actions[] = {
 
 static bool fits(const wrap_rule *rule, const wrap_call *call) {
   return rule->kind == call->kind && call->number >= rule->first && call->number <= rule->last &&
-         (rule->device < 0 || rule->device == (long)call->device->number);
+         (rule->number < 0 || rule->number == (long)call->target->number);
+}
+
+helio_status wrap_late(wrap_target *target, const char *name) {
+  const helio_host *host = target->inner->real;
+  if (!atomic_exchange(&target->late, false)) return HELIO_OK;
+  return host->fail(host, HELIO_DEVICE_FAILURE, "a rule let something fail before %s", name);
 }
 
 helio_status wrap_before(wrap_call *call) {
-  const helio_plugin_state *state = call->device->state;
-  helio_status status = HELIO_OK;
-  call->number = atomic_fetch_add(&call->device->calls[call->kind], 1) + 1;
-  for (size_t i = 0; i < state->rule_count && !status; i++) {
-    const wrap_rule *rule = &state->rules[i];
+  const wrap_inner *inner = call->target->inner;
+  helio_status status = call->waits ? wrap_late(call->target, call->name) : HELIO_OK;
+  call->number = atomic_fetch_add(&call->target->calls[call->kind], 1) + 1;
+  for (size_t i = 0; i < inner->rule_count && !status; i++) {
+    const wrap_rule *rule = &inner->rules[i];
     if (rule->action->before && fits(rule, call)) status = rule->action->before(rule, call);
   }
   return status;
 }
 
 helio_status wrap_after(const wrap_call *call, helio_status status) {
-  const helio_plugin_state *state = call->device->state;
-  for (size_t i = 0; i < state->rule_count; i++) {
-    const wrap_rule *rule = &state->rules[i];
+  const wrap_inner *inner = call->target->inner;
+  for (size_t i = 0; i < inner->rule_count; i++) {
+    const wrap_rule *rule = &inner->rules[i];
     if (rule->action->after && fits(rule, call)) status = rule->action->after(rule, call, status);
   }
   return status;
+}
+
+void wrap_target_begin(wrap_target *target, const wrap_inner *inner, uint32_t number) {
+  target->inner = inner;
+  target->number = number;
+  atomic_init(&target->late, false);
+  for (int i = 0; i < WRAP_KINDS; i++) atomic_init(&target->calls[i], 0);
+}
+
+void wrap_target_end(wrap_target *target) {
+  const helio_host *host = target->inner->real;
+  for (int i = 0; i < WRAP_KINDS; i++) {
+    unsigned long long calls = atomic_load(&target->calls[i]);
+    if (calls) host->log(host, HELIO_LOG_DEBUG, "device %u: %llu of kind %s", target->number, calls, kinds[i]);
+  }
 }
 
 /* ---- reading ---- */
@@ -116,18 +176,17 @@ static int takes_word(const char **text, const void *list, size_t element, int c
 }
 
 static bool takes_rule(const char **text, wrap_rule *rule) {
-  static const char *const kinds[WRAP_KINDS] = {"allocation", "copy", "kernel", "event"};
-  unsigned long long device;
+  unsigned long long number;
   int kind = takes_word(text, kinds, sizeof kinds[0], WRAP_KINDS);
-  *rule = (wrap_rule){.kind = (wrap_kind)kind, .first = 1, .last = ~0ULL, .device = -1};
+  *rule = (wrap_rule){.kind = (wrap_kind)kind, .first = 1, .last = ~0ULL, .number = -1};
   if (kind < 0) return false;
   if (takes(text, '@')) {
     if (!takes_number(text, &rule->first)) return false;
     if (!takes(text, '+')) rule->last = rule->first;
   }
   if (takes(text, '/')) {
-    if (!takes_number(text, &device)) return false;
-    rule->device = (long)device;
+    if (!takes_number(text, &number)) return false;
+    rule->number = (long)number;
   }
   if (!takes(text, ':')) return false;
   int which = takes_word(text, actions, sizeof actions[0], sizeof actions / sizeof actions[0]);
@@ -136,20 +195,19 @@ static bool takes_rule(const char **text, wrap_rule *rule) {
   return !takes(text, '=') || takes_number(text, &rule->amount);
 }
 
-helio_status wrap_rules_read(helio_plugin_state *state, const char *text) {
-  const helio_host *host = state->inner.real;
+helio_status wrap_rules_read(wrap_inner *inner, const char *text) {
+  const helio_host *host = inner->real;
   size_t most = 1;
   for (const char *at = text; (at = strchr(at, ';')); at++) most++;
-  state->rules = host->allocate(host, most * sizeof *state->rules);
-  if (!state->rules) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for %zu rules", most);
+  inner->rules = host->allocate(host, most * sizeof *inner->rules);
+  if (!inner->rules) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for %zu rules", most);
   for (const char *at = text; skip_spaces(&at), *at;) {
     const char *rule = at;
-    if (takes_rule(&at, &state->rules[state->rule_count]) && (takes(&at, ';') || !*at)) {
-      state->rule_count++;
+    if (takes_rule(&at, &inner->rules[inner->rule_count]) && (takes(&at, ';') || !*at)) {
+      inner->rule_count++;
       continue;
     }
-    host->release(host, state->rules);
-    return host->fail(host, HELIO_INVALID_ARGUMENT, "HELIO_WRAP_RULES: this is no rule: %s", rule);
+    return host->fail(host, HELIO_INVALID_ARGUMENT, "this is no rule: %s", rule);
   }
   return HELIO_OK;
 }
