@@ -459,6 +459,15 @@ hi_device *const *hi_devices(int *count) {
   return s->devices;
 }
 
+hi_device *hi_device_first(void) {
+  int count;
+  hi_device *const *devices = hi_devices(&count);
+  for (int i = 0; i < count; i++) {
+    if (!hi_device_lost(devices[i])) return devices[i];
+  }
+  return devices[0];
+}
+
 hi_device *hi_device_find(const hi_name *name) {
   int count;
   hi_device *const *devices = hi_devices(&count);

@@ -11,6 +11,9 @@ void hi_topology_finish(void);
 /* All logical devices in order of preference. There is always one at least. */
 hi_device *const *hi_devices(int *count);
 
+/* Where things are that asked for no device: the first that is not lost. */
+hi_device *hi_device_first(void);
+
 /* Cores that the process was granted when the library started. */
 int hi_topology_cores(void);
 

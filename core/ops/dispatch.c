@@ -40,19 +40,20 @@ static bool writes(const hi_row *row, int input) {
 static helio_status try_all(const hi_call *call, const char *preferred, const char *reason, choice *result) {
   char first_reason[600] = "";
   int count;
-  hi_device *const *devices = hi_devices(&count);
+  hi_device *const *devices = hi_devices(&count), *first = hi_device_first();
   for (int i = 0; i < count; i++) {
+    if (hi_device_lost(devices[i]) && devices[i] != first) continue;
     helio_status status = try_device(call, devices[i], result);
     if (!status) {
-      result->elsewhere = preferred || i > 0;
+      result->elsewhere = preferred || devices[i] != first;
       if (!result->elsewhere) return HELIO_OK;
-      status = hi_placement_elsewhere(call->row, devices[i], preferred ? preferred : devices[0]->name,
+      status = hi_placement_elsewhere(call->row, devices[i], preferred ? preferred : first->name,
                                       preferred ? reason : first_reason);
       if (status) hi_plan_release(result->plan);
       return status;
     }
     if (status != HELIO_NOT_SUPPORTED) return status;
-    if (i == 0) snprintf(first_reason, sizeof first_reason, "%s", hi_reason(status));
+    if (devices[i] == first) snprintf(first_reason, sizeof first_reason, "%s", hi_reason(status));
   }
   return hi_fail(HELIO_NOT_SUPPORTED, "no device can run %s: %s", call->row->info.label,
                  reason ? reason : first_reason);
@@ -181,10 +182,9 @@ helio_tensor *hi_dispatch_one(hi_call *call) {
 }
 
 bool hi_runs_where_wanted(hi_call *call) {
-  int count;
   choice where = {0};
   hi_request request = hi_placement_request();
-  hi_device *device = request.named ? request.device : hi_devices(&count)[0];
+  hi_device *device = request.named ? request.device : hi_device_first();
   if (!device || hi_call_check(call)) return true; /* dispatch will say what is wrong */
   helio_status status = try_device(call, device, &where);
   if (!status) hi_plan_release(where.plan);

@@ -80,12 +80,11 @@ hi_request hi_placement_request(void) {
 hi_device *hi_placement_for_data(hi_device *otherwise) {
   hi_request request = hi_placement_request();
   hi_device *device = request.device;
-  int count;
   if (request.named && !device && !hi_placement_soft()) {
     hi_device_unknown(&request.name, false);
     return NULL;
   }
-  if (!device) device = otherwise ? otherwise : hi_devices(&count)[0];
+  if (!device) device = otherwise ? otherwise : hi_device_first();
   return hi_device_use(device) ? NULL : device;
 }
 

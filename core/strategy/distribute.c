@@ -350,7 +350,7 @@ static helio_values *values_now(const helio_distributed_iterator *iterator, cons
 static helio_status drop_lost(helio_strategy *strategy) {
   helio_error lost;
   if (atomic_load(&strategy->running)) return HELIO_OK;
-  helio_status status = hi_strategy_survey(strategy);
+  helio_status status = hi_strategy_survey(strategy, NULL);
   if (status == HELIO_REPLICA_LOST) helio_error_take(&lost);
   return helio_error_pending();
 }

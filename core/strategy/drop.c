@@ -119,13 +119,13 @@ helio_status hi_strategy_failed(helio_strategy *strategy) {
   return lose(strategy, lost, count, hung, &cause);
 }
 
-helio_status hi_strategy_survey(helio_strategy *strategy) {
+helio_status hi_strategy_survey(helio_strategy *strategy, const helio_error *cause) {
+  static const helio_error before = {.status = HELIO_DEVICE_FAILURE, .message = "it failed before the step"};
   bool lost[HELIO_MAX_REPLICAS], hung;
-  helio_error cause = {.status = HELIO_DEVICE_FAILURE, .message = "the device failed before the step"};
   int count = strategy->team ? find_lost(strategy, lost, &hung) : 0;
   if (count == 0) return HELIO_OK;
   atomic_store(&strategy->committed, false);
-  return lose(strategy, lost, count, hung, &cause);
+  return lose(strategy, lost, count, hung, cause ? cause : &before);
 }
 
 hi_replicas_now hi_strategy_replicas(helio_strategy *strategy) {

@@ -95,7 +95,7 @@ static helio_status run_together(job *j) {
         HELIO_WRONG_STATE,
         "helio_run() is under way on this strategy: it cannot run inside itself, and threads need one strategy each");
   }
-  helio_status status = hi_strategy_survey(strategy);
+  helio_status status = hi_strategy_survey(strategy, NULL);
   if (!status && j->options->inputs && !hi_values_usable(strategy, j->options->inputs)) status = helio_error_pending();
   if (status) {
     atomic_store(&strategy->running, false);
@@ -154,12 +154,22 @@ helio_values *helio_run_with(const helio_run_options *given) {
   return values;
 }
 
+/* Outside of steps nobody asked yet whose device it was that failed: now the strategy is told. */
+static void lose_outside(helio_strategy *strategy) {
+  helio_error cause;
+  helio_error_take(&cause);
+  if (!atomic_load(&strategy->running)) hi_strategy_survey(strategy, &cause);
+  if (!helio_error_pending()) hi_fail(cause.status, "%s", cause.message);
+}
+
 bool helio_retry(helio_strategy *strategy, helio_values **inputs) {
   helio_error cause;
-  if (helio_error_pending() != HELIO_REPLICA_LOST || !strategy || !inputs) return false;
+  if (!strategy || hi_context_now().replica) return false;
+  if (helio_error_pending() == HELIO_DEVICE_FAILURE) lose_outside(strategy);
+  if (helio_error_pending() != HELIO_REPLICA_LOST) return false;
   helio_error_take(&cause);
   if (atomic_load(&strategy->committed)) return false;
-  if (!*inputs) return true;
+  if (!inputs || !*inputs) return true;
   if (!(*inputs)->batch) {
     hi_fail(HELIO_NOT_SUPPORTED, "%s. These inputs cannot be split anew: only batches of helio_distribute() can",
             cause.message);

@@ -323,10 +323,9 @@ const char *helio_strategy_collective(const helio_strategy *strategy) {
 }
 
 const char *helio_strategy_device(const helio_strategy *strategy, int replica) {
-  int count;
   if (!strategy || replica < 0 || replica >= strategy->replicas.count) return "";
   if (strategy->replicas.devices[replica]) return strategy->replicas.devices[replica]->name;
   if (hi_enter(__func__)) return "";
   hi_device *asked = hi_placement_request().device;
-  return asked ? asked->name : hi_devices(&count)[0]->name;
+  return asked ? asked->name : hi_device_first()->name;
 }

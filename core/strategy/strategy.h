@@ -59,8 +59,8 @@ helio_status hi_strategy_break(helio_strategy *strategy);
  * HELIO_DROP the error is HELIO_REPLICA_LOST then and the strategy has fewer replicas, else it has ended. */
 helio_status hi_strategy_failed(helio_strategy *strategy);
 
-/* The same before a step, for devices that have failed since the last one. */
-helio_status hi_strategy_survey(helio_strategy *strategy);
+/* The same outside of steps, for devices that have failed since the last one; `cause`, if it is known, was taken. */
+helio_status hi_strategy_survey(helio_strategy *strategy, const helio_error *cause);
 
 /* The replicas at this moment, from any thread. */
 typedef struct hi_replicas_now {

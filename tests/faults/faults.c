@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every call of a ten-step training on 2 and 3 strict devices, each made to fail in each way. The training ends with a
+ * clear error, or goes on and comes to what one device comes to. Afterwards a new strategy on the other devices trains
+ * as if nothing had been, and no thread is left that was not named.
+ *
+ * Each test is a kind of call and a way to fail; it goes over the calls of every device, in children by turns. Of ten
+ * calls one is taken, of all of them with HELIO_TEST_FAULTS=all. HELIO_TEST_FAULTS=RULE runs one alone, such as
+ * "2 drop kernel@17/1:late", and says what happened. */
+#include <math.h>
+#include <sys/mman.h>
+
+#include "support.h"
+#include "training.h"
+
+enum { MOST_DEVICES = 3, CHILDREN = 2, SLEEPERS = 12, MOST_PARALLEL = SLEEPERS };
+
+typedef enum kind { ALLOCATION, COPY, KERNEL, EVENT, COLLECTIVE, KINDS } kind;
+typedef enum fault { FAIL, LATE, HANG, SHORT, NOT_A_NUMBER, FAULTS } fault;
+
+static const char *const kind_names[] = {"allocation", "copy", "kernel", "event", "collective"};
+static const char *const fault_names[] = {"fail", "late", "hang", "short", "nan"};
+static const char *const device_names[] = {"gpu:0", "gpu:1", "gpu:2"};
+
+typedef struct plan {
+  int devices;
+  kind kind;
+  fault fault;
+  bool lasting; /* from then on */
+  helio_on_failure on_failure;
+} plan;
+
+/* What the children find out, shared with them. */
+static struct shared {
+  outcome reference;                                     /* of one device that does not fail */
+  unsigned calls[MOST_DEVICES + 1][MOST_DEVICES][KINDS]; /* of a training on so many devices, by device */
+  struct {
+    unsigned call;
+    int device;
+    bool failed;
+    char message[2200];
+  } child[MOST_PARALLEL];
+} * shared;
+
+/* ---- the library ---- */
+
+/* Kernels and copies that lie cannot be caught by anybody, but where replicas differ they are. */
+static bool is_silent(const plan *p) {
+  return p->fault == SHORT || p->fault == NOT_A_NUMBER;
+}
+
+/* Long enough for a busy machine. Only what hangs is waited for so long, and who joins a group that another cannot. */
+static const char *timeout_for(const plan *p) {
+  bool waits = p->fault == HANG || p->kind == COLLECTIVE;
+  return waits ? (SANITIZED ? "3" : "0.5") : "30";
+}
+
+static const char *collective_for(const plan *p) {
+  return p->kind == COLLECTIVE || p->devices > 2 ? "wrap-sum" : "reduce-to-one";
+}
+
+static void start(const plan *p, const char *rules) {
+  char path[PATH_MAX * 3], plugin[PATH_MAX + 64], sum[PATH_MAX + 64];
+  const char *build = build_folder();
+  bool collective = p->kind == COLLECTIVE;
+  snprintf(path, sizeof path, "%s/tests/plugins/wrap/.libs:%s/backends/cpu/.libs", build, build);
+  snprintf(plugin, sizeof plugin, "%s/tests/plugins/strict/.libs/strict.so", build);
+  snprintf(sum, sizeof sum, "%s/collectives/ring/.libs/ring.so", build);
+  setenv("HELIO_PLUGIN_PATH", path, 1);
+  setenv("HELIO_BACKEND", "wrap", 1);
+  setenv("HELIO_WRAP_PLUGIN", plugin, 1);
+  setenv("HELIO_WRAP_SUM_PLUGIN", sum, 1);
+  setenv("HELIO_WRAP_RULES", collective ? "" : rules, 1);
+  setenv("HELIO_WRAP_SUM_RULES", collective ? rules : "", 1);
+  setenv("HELIO_STRICT_DEVICES", "3", 1);
+  setenv("HELIO_NUM_THREADS", "1", 1);
+  setenv("HELIO_TIMEOUT", timeout_for(p), 1);
+  setenv("HELIO_CHECK_REPLICAS", is_silent(p) ? "1" : "0", 1);
+  setenv("HELIO_ARENA_DEBUG", p->kind == ALLOCATION ? "1" : "0", 1); /* else there are hardly any */
+  seen.count = 0;
+  helio_set_log_sink(keep_line, NULL);
+}
+
+static helio_strategy *mirrored(const plan *p) {
+  helio_mirrored_options options = {
+      .size = sizeof options, .collective = collective_for(p), .on_failure = p->on_failure};
+  for (int i = 0; i < p->devices; i++) options.devices[i] = device_names[i];
+  return helio_mirrored_with(&options);
+}
+
+/* ---- one fault ---- */
+
+static bool is_clear(const helio_error *error) {
+  bool known = error->status == HELIO_DEVICE_FAILURE || error->status == HELIO_REPLICA_LOST ||
+               error->status == HELIO_TIMED_OUT || error->status == HELIO_ABORTED || error->status == HELIO_BAD_DATA ||
+               error->status == HELIO_NO_DEVICE;
+  return known && (strstr(error->message, "/device:GPU:") || strstr(error->message, "replica"));
+}
+
+/* NULL if the training under the fault ended as it should. */
+static const char *judge(const plan *p, const outcome *found) {
+  static char text[2200];
+  if (!found->finished) {
+    if (is_clear(&found->error)) return NULL;
+    snprintf(text, sizeof text, "this is no clear error: %s: %s", helio_status_name(found->error.status),
+             found->error.message);
+    return text;
+  }
+  const char *wrong = difference(found, &shared->reference);
+  if (!wrong) return NULL;
+  if (is_silent(p) && !found->differ) return NULL;
+  snprintf(text, sizeof text, "%s, with %d replicas left", wrong, found->replicas);
+  return text;
+}
+
+/* A new strategy, on a device that did not fail. */
+static const char *train_again(int failing) {
+  static char text[2200];
+  const char *wrong = NULL;
+  HELIO_POOL {
+    outcome again = {0};
+    const char *other = device_names[failing == 0 ? 1 : 0];
+    HELIO_DEVICE(other) {
+      helio_strategy *strategy = helio_one_device(other);
+      if (strategy) {
+        train(strategy, &again);
+      } else {
+        helio_error_take(&again.error);
+      }
+    }
+    wrong = again.finished ? difference(&again, &shared->reference) : again.error.message;
+  }
+  if (!wrong) return NULL;
+  snprintf(text, sizeof text, "afterwards, on another device: %s", wrong);
+  return text;
+}
+
+static void rule_of(const plan *p, unsigned call, int device, char *text, size_t size) {
+  snprintf(text, size, "%s@%u%s/%d:%s", kind_names[p->kind], call, p->lasting ? "+" : "", device,
+           fault_names[p->fault]);
+}
+
+static const char *run_fault(const plan *p, unsigned call, int device, outcome *found) {
+  static char text[2200];
+  char rules[80];
+  int threads = entries_of("/proc/self/task") - 2;
+  memset(found, 0, sizeof *found);
+  rule_of(p, call, device, rules, sizeof rules);
+  start(p, rules);
+  HELIO_POOL {
+    helio_strategy *strategy = mirrored(p);
+    if (strategy) {
+      train(strategy, found);
+    } else {
+      helio_error_take(&found->error);
+    }
+  }
+  const char *wrong = judge(p, found);
+  if (!wrong) wrong = train_again(device);
+  if (helio_shutdown() && !wrong) wrong = "helio_shutdown() failed";
+  helio_error_take(NULL);
+  int abandoned = lines_with("thread is abandoned", "");
+  int left = thread_count(threads + abandoned) - threads;
+  if (wrong || left <= abandoned) return wrong;
+  snprintf(text, sizeof text, "%d threads are left, %d are named", left, abandoned);
+  return text;
+}
+
+/* ---- children ---- */
+
+static unsigned pace(void) {
+  const char *all = getenv("HELIO_TEST_FAULTS");
+  return all && strcmp(all, "all") == 0 ? 1 : 10;
+}
+
+/* Each child takes its turn of the calls, and says at which it is. */
+static void run_share(const plan *p, int child, int children) {
+  unsigned number = 0;
+  for (int device = 0; device < p->devices; device++) {
+    unsigned calls = shared->calls[p->devices][device][p->kind];
+    /* Each way to fail begins elsewhere, so that together they come by all calls. */
+    for (unsigned call = 1 + (unsigned)(p->fault * 2 + device) % pace(); call <= calls; call += pace()) {
+      outcome found;
+      if (number++ % (unsigned)children != (unsigned)child) continue;
+      shared->child[child].call = call;
+      shared->child[child].device = device;
+      alarm(SANITIZED ? 120 : 40);
+      const char *wrong = run_fault(p, call, device, &found);
+      if (!wrong) continue;
+      snprintf(shared->child[child].message, sizeof shared->child[child].message, "%s", wrong);
+      shared->child[child].failed = true;
+      _exit(1);
+    }
+  }
+}
+
+static pid_t begin_child(const plan *p, int child, int children) {
+  fflush(NULL);
+  memset(&shared->child[child], 0, sizeof shared->child[child]);
+  pid_t process = fork();
+  if (process != 0) return process;
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  for (int i = 1; i < SIGRTMIN; i++) signal(i, SIG_DFL); /* cmocka's would go on with its tests here */
+  run_share(p, child, children);
+  exit(0); /* with the check for leaks */
+}
+
+static void report(const plan *p, int child, int status) {
+  char rules[80];
+  rule_of(p, shared->child[child].call, shared->child[child].device, rules, sizeof rules);
+  print_error("HELIO_TEST_FAULTS=\"%d %s %s\": ", p->devices, p->on_failure == HELIO_DROP ? "drop" : "stop", rules);
+  if (shared->child[child].failed) {
+    print_error("%s\n", shared->child[child].message);
+  } else if (WIFSIGNALED(status)) {
+    print_error("%s\n", WTERMSIG(status) == SIGALRM ? "it hangs" : strsignal(WTERMSIG(status)));
+  } else {
+    print_error("exit status %d\n", WEXITSTATUS(status));
+  }
+}
+
+/* One test. */
+static void sweep(void **state) {
+  const plan *p = *state;
+  pid_t processes[MOST_PARALLEL];
+  int children = p->fault == HANG ? SLEEPERS : CHILDREN, failed = 0;
+  for (int i = 0; i < children; i++) processes[i] = begin_child(p, i, children);
+  for (int i = 0; i < children; i++) {
+    int status = -1;
+    while (waitpid(processes[i], &status, 0) < 0 && errno == EINTR) continue;
+    if (status == 0) continue;
+    report(p, i, status);
+    failed++;
+  }
+  assert_int_equal(failed, 0);
+}
+
+/* ---- before all ---- */
+
+static void read_counts(const plan *p) {
+  for (int i = 0; i < seen.count; i++) {
+    int device;
+    unsigned calls;
+    char word[20];
+    const char *text = strstr(seen.lines[i], ": device ");
+    if (!text || sscanf(text, ": device %d: %u of kind %19s", &device, &calls, word) != 3) continue;
+    bool asked_for = strcmp(word, kind_names[p->kind]) == 0 && device < MOST_DEVICES;
+    if (asked_for) shared->calls[p->devices][device][p->kind] = calls;
+  }
+}
+
+/* How many calls a training makes in which nothing fails. */
+static bool count_calls(const plan *p) {
+  outcome found = {0};
+  setenv("HELIO_LOG", "debug", 1);
+  start(p, "");
+  HELIO_POOL {
+    helio_strategy *strategy = mirrored(p);
+    CHILD_CHECK(strategy);
+    train(strategy, &found);
+  }
+  if (!found.finished) fprintf(stderr, "%s\n", found.error.message);
+  CHILD_CHECK(found.finished);
+  const char *wrong = difference(&found, &shared->reference);
+  if (wrong) fprintf(stderr, "%s\n", wrong);
+  CHILD_CHECK(!wrong && found.unknown == 0 && found.samples == shared->reference.samples);
+  CHILD_CHECK(helio_shutdown() == HELIO_OK);
+  read_counts(p);
+  return true;
+}
+
+static bool count_all_calls(void *argument) {
+  for (int devices = 2; devices <= MOST_DEVICES; devices++) {
+    for (int k = 0; k < KINDS; k++) {
+      plan p = {.devices = devices, .kind = (kind)k};
+      CHILD_CHECK(count_calls(&p));
+    }
+  }
+  (void)argument;
+  return true;
+}
+
+static bool find_reference(void *argument) {
+  plan p = {.kind = KERNEL};
+  start(&p, "");
+  HELIO_POOL {
+    helio_strategy *strategy = helio_one_device(device_names[0]);
+    CHILD_CHECK(strategy);
+    train(strategy, &shared->reference);
+  }
+  CHILD_CHECK(shared->reference.finished && shared->reference.unknown == 0);
+  CHILD_CHECK(helio_shutdown() == HELIO_OK);
+  (void)argument;
+  return true;
+}
+
+static int prepare(void **state) {
+  (void)state;
+  shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED || run_in_child(find_reference, NULL) || run_in_child(count_all_calls, NULL)) return -1;
+  for (int devices = 2; devices <= MOST_DEVICES; devices++) {
+    for (int k = 0; k < KINDS; k++) {
+      printf("%d devices, calls of kind %s:", devices, kind_names[k]);
+      for (int i = 0; i < devices; i++) printf(" %u", shared->calls[devices][i][k]);
+      printf("\n");
+    }
+  }
+  return 0;
+}
+
+/* ---- one alone ---- */
+
+static int run_alone(const char *text) {
+  plan p = {0};
+  outcome found;
+  unsigned call;
+  int device;
+  char when[8], call_kind[20], lasting[2] = "", way[10];
+  if (sscanf(text, "%d %7s %19[a-z]@%u%1[+]/%d:%9s", &p.devices, when, call_kind, &call, lasting, &device, way) != 7 &&
+      sscanf(text, "%d %7s %19[a-z]@%u/%d:%9s", &p.devices, when, call_kind, &call, &device, way) != 6) {
+    fprintf(stderr, "\"%s\" is not like \"2 drop kernel@17/1:late\"\n", text);
+    return 2;
+  }
+  while (p.kind < KINDS - 1 && strcmp(kind_names[p.kind], call_kind) != 0) p.kind++;
+  while (p.fault < FAULTS - 1 && strcmp(fault_names[p.fault], way) != 0) p.fault++;
+  p.on_failure = strcmp(when, "drop") == 0 ? HELIO_DROP : HELIO_STOP;
+  p.lasting = lasting[0] == '+';
+  if (prepare(NULL)) return 1;
+  const char *wrong = run_fault(&p, call, device, &found);
+  for (int i = 0; i < seen.count; i++) fprintf(stderr, "%s\n", seen.lines[i]);
+  fprintf(stderr, "%s: %s\n", found.finished ? "finished" : "ended by an error", found.error.message);
+  fprintf(stderr, "%s\n", wrong ? wrong : "as it should be");
+  return wrong != NULL;
+}
+
+/* ---- all ---- */
+
+static bool makes_sense(const plan *p) {
+  bool writes = p->kind == COPY || p->kind == KERNEL || p->kind == COLLECTIVE;
+  return p->fault != NOT_A_NUMBER || writes; /* other calls write nothing that could be a number */
+}
+
+static const char *name_of(const plan *p) {
+  char *name = malloc(80);
+  if (name) {
+    snprintf(name, 80, "%d_devices_%s_%s%s_%s", p->devices, kind_names[p->kind], fault_names[p->fault],
+             p->lasting ? "_from_then_on" : "", p->on_failure == HELIO_DROP ? "drop" : "stop");
+  }
+  return name;
+}
+
+int main(int argc, char **argv) {
+  enum { MOST = 2 * KINDS * FAULTS * 2 * 2 };
+  static plan plans[MOST];
+  static struct CMUnitTest tests[MOST];
+  size_t count = 0;
+  const char *alone = getenv("HELIO_TEST_FAULTS");
+  remember_environment();
+  clear_environment();
+  if (alone && strcmp(alone, "all") != 0) return run_alone(alone);
+  for (int i = 0; i < MOST; i++) {
+    plan p = {.devices = 2 + i % 2,
+              .on_failure = i / 2 % 2 ? HELIO_STOP : HELIO_DROP,
+              .lasting = i / 4 % 2,
+              .fault = (fault)(i / 8 % FAULTS),
+              .kind = (kind)(i / 8 / FAULTS)};
+    if (!makes_sense(&p)) continue;
+    plans[count] = p;
+    tests[count] = (struct CMUnitTest){.name = name_of(&p), .test_func = sweep, .initial_state = &plans[count]};
+    count++;
+  }
+  if (argc > 1) cmocka_set_test_filter(argv[1]); /* such as "2_devices_*late*" */
+  int result = _cmocka_run_group_tests("faults", tests, count, prepare, NULL);
+  for (size_t i = 0; i < count; i++) free((char *)tests[i].name);
+  return result;
+}
