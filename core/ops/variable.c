@@ -79,6 +79,17 @@ static helio_tensor *copy_for(const helio_variable *variable, int replica, helio
   return copy;
 }
 
+/* What a device that fails has given to others must not stay there: it is known to be well before they go on. */
+static helio_status settle(const helio_variable *variable) {
+  helio_status status = HELIO_OK;
+  if (!variable->replicas || variable->replicas->count == 1) return HELIO_OK;
+  for (int i = 0; i < variable->replicas->count && !status; i++) {
+    hi_device *device = variable->replicas->devices[i];
+    if (!device->synchronous) status = hi_device_synchronize(device);
+  }
+  return status;
+}
+
 static helio_status add_copies(helio_variable *variable, helio_tensor *value) {
   helio_status status = HELIO_OK;
   bool taken = false;
@@ -88,7 +99,7 @@ static helio_status add_copies(helio_variable *variable, helio_tensor *value) {
     taken = taken || copy == value;
     status = add_copy(variable, i, copy);
   }
-  return status;
+  return status ? status : settle(variable);
 }
 
 helio_variable *hi_variable_new(const char *name, helio_tensor *value, const hi_variable_traits *traits) {

@@ -24,15 +24,20 @@ static bool hangs(const helio_strategy *strategy, int replica) {
 }
 
 /* A device that is suspect now counts as lost, with all logical devices of the same physical one. */
-static int find_lost(helio_strategy *strategy, bool *lost, bool *hung) {
+void hi_strategy_find_lost(helio_strategy *strategy) {
   hi_replicas *replicas = &strategy->replicas;
-  int count = 0;
-  *hung = false;
   for (int i = 0; i < replicas->count; i++) {
     if (!replicas->devices[i]) continue;
     if (hangs(strategy, i)) lose_hung(strategy, i);
     if (atomic_load(&replicas->devices[i]->loss) == HI_SUSPECT) hi_device_lose(replicas->devices[i], HI_LOST);
   }
+}
+
+static int find_lost(helio_strategy *strategy, bool *lost, bool *hung) {
+  hi_replicas *replicas = &strategy->replicas;
+  int count = 0;
+  *hung = false;
+  hi_strategy_find_lost(strategy);
   for (int i = 0; i < replicas->count; i++) {
     lost[i] = replicas->devices[i] && hi_device_lost(replicas->devices[i]);
     *hung = *hung || (lost[i] && hi_device_hung(replicas->devices[i]));
@@ -52,6 +57,14 @@ static void name_lost(const helio_strategy *strategy, const bool *lost, char *te
 }
 
 /* ---- going on without them ---- */
+
+void hi_strategy_calm(helio_strategy *strategy) {
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    hi_device *device = strategy->replicas.devices[i];
+    if (device && !hi_device_lost(device)) hi_device_synchronize(device);
+    helio_error_take(NULL);
+  }
+}
 
 /* Whoever hangs in a group may look at all of it: then none of its communicators is freed. */
 static void leave_group(helio_strategy *strategy, bool hung) {
@@ -97,6 +110,7 @@ static helio_status lose(helio_strategy *strategy, const bool *lost, int count, 
   char names[600];
   int left = strategy->replicas.count - count;
   name_lost(strategy, lost, names, sizeof names);
+  hi_strategy_calm(strategy);
   if (strategy->team) leave_group(strategy, hung);
   hi_gradient_plan_free(strategy->plan);
   strategy->plan = NULL;

@@ -22,6 +22,9 @@ static helio_status settle(helio_strategy *strategy, int replica) {
         device->member.streams->synchronize(device->member.device, device->streams[HI_STREAM_COMPUTE]);
     if (status) return hi_device_failed(device, status, "waiting for the sums");
   }
+  if (atomic_load(&device->loss)) { /* a thread that reads ahead has seen it fail */
+    return hi_fail(HELIO_DEVICE_FAILURE, "%s failed outside of the step", device->name);
+  }
   return hi_communicator_poll(strategy->communicators[replica]);
 }
 

@@ -74,16 +74,16 @@ static helio_values *take_outputs(const job *j, int count) {
   return values;
 }
 
-/* Whatever the replicas had written becomes what it was, before some of them are lost. What goes wrong on the way comes
+/* Whatever the replicas had written becomes what it was, but on devices that are lost. What goes wrong on the way comes
  * second to what went wrong before. */
 static void undo_all(job *j) {
-  helio_error cause, second;
+  helio_error cause;
   helio_error_take(&cause);
+  hi_strategy_calm(j->strategy);
   for (int i = 0; i < j->strategy->replicas.count; i++) {
-    bool hangs = j->strategy->team && hi_team_has_lost(j->strategy->team, i);
-    j->abandoned = j->abandoned || hangs;
-    if (!hangs) hi_journal_undo(&j->journals[i]);
-    helio_error_take(&second);
+    hi_journal_undo(&j->journals[i]);
+    helio_error_take(NULL);
+    j->abandoned = j->abandoned || (j->strategy->team && hi_team_has_lost(j->strategy->team, i));
   }
   hi_fail(cause.status, "%s", cause.message);
 }
@@ -105,6 +105,7 @@ static helio_status run_together(job *j) {
   status = hi_strategy_join(strategy);
   if (!status) status = hi_team_run(strategy->team, run_replica, j);
   if (status) {
+    hi_strategy_find_lost(strategy);
     undo_all(j);
     status = hi_strategy_failed(strategy);
   }

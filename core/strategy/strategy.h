@@ -55,6 +55,13 @@ helio_status hi_strategy_join(helio_strategy *strategy);
  * next step. */
 helio_status hi_strategy_break(helio_strategy *strategy);
 
+/* What a failure has left under way on devices that are not lost comes to its end, and what it found is forgotten: bad
+ * data of the next step is that one's own. No error is pending, before and behind it. */
+void hi_strategy_calm(helio_strategy *strategy);
+
+/* Marks devices that failed, or in which threads hang, as lost. No job is under way. */
+void hi_strategy_find_lost(helio_strategy *strategy);
+
 /* Behind a job that failed, whose error is pending: replicas whose devices failed or whose threads hang are lost. With
  * HELIO_DROP the error is HELIO_REPLICA_LOST then and the strategy has fewer replicas, else it has ended. */
 helio_status hi_strategy_failed(helio_strategy *strategy);

@@ -48,12 +48,10 @@ static helio_status step(void *argument, const helio_element *inputs, helio_elem
   return variables ? helio_minimize(t->optimizer, tape, loss, variables) : helio_error_pending();
 }
 
-/* A loss that a failed device had is not known any more; the next step finds out who is left. */
+/* A loss that a failed device had is not known any more. */
 static double read_loss(helio_strategy *strategy, helio_values *results) {
   double loss = results ? helio_item(helio_reduce(strategy, HELIO_SUM, results)) : NAN;
-  helio_status status = helio_error_pending();
-  if (status == HELIO_DEVICE_FAILURE || status == HELIO_REPLICA_LOST) helio_error_take(NULL);
-  return status ? NAN : loss;
+  return helio_error_pending() && helio_retry(strategy, NULL) ? NAN : loss;
 }
 
 static bool take_step(helio_strategy *strategy, trainer *t, helio_distributed_iterator *batches, double *loss) {
@@ -138,7 +136,7 @@ static const char *compare(const char *what, const double *found, const double *
     largest = fmax(largest, fabs(expected[i]));
   }
   if (worst <= 1e-9 * largest) return NULL;
-  snprintf(text, ROOM, "%s are off by %.3g", what, worst / largest);
+  snprintf(text, ROOM, "%s are off by %.3g (%.6g)", what, worst / largest, found[0]);
   return text;
 }
 

@@ -81,8 +81,7 @@ static wrap_target *target_of(helio_plugin_state *state, const helio_member *mem
 static helio_status create(helio_plugin_state *state, const helio_communicator_options *options,
                            helio_communicator **result) {
   const helio_host *host = state->inner.real;
-  wrap_call call = {
-      .target = target_of(state, options->member), .kind = WRAP_COLLECTIVE, .name = "create", .waits = true};
+  wrap_call call = {.target = target_of(state, options->member), .kind = WRAP_COLLECTIVE, .name = "create"};
   helio_status status = wrap_before(&call);
   if (status || call.skipped) return status;
   helio_communicator *made = host->allocate(host, sizeof *made);
@@ -132,7 +131,6 @@ static helio_status hand_on(helio_communicator *c, function *entry, const char *
   wrap_call call = {.target = c->target,
                     .kind = WRAP_COLLECTIVE,
                     .name = name,
-                    .waits = true,
                     .elements = elements,
                     .device = c->member->device,
                     .memory = c->member->memory,
@@ -140,7 +138,8 @@ static helio_status hand_on(helio_communicator *c, function *entry, const char *
                     .stream = what->stream,
                     .place = what->target,
                     .bytes = bytes_of(what, elements)};
-  helio_status status = wrap_before(&call);
+  helio_status status = wrap_late(c->target, name);
+  if (!status) status = wrap_before(&call);
   return status || call.skipped ? status : wrap_after(&call, entry(c->inner, what));
 }
 

@@ -39,9 +39,14 @@ static helio_status take_time(const wrap_rule *rule, wrap_call *call) {
   return HELIO_OK;
 }
 
+static helio_status fail_now(const wrap_call *call) {
+  return host_of(call)->fail(host_of(call), HELIO_DEVICE_FAILURE, "a rule lets %s fail", call->name);
+}
+
 static helio_status fail(const wrap_rule *rule, wrap_call *call) {
   (void)rule;
-  return host_of(call)->fail(host_of(call), HELIO_DEVICE_FAILURE, "a rule lets %s fail", call->name);
+  call->failing = true;
+  return call->waits ? HELIO_OK : fail_now(call);
 }
 
 /* What a device works on by itself has not been done then; the rest has. */
@@ -102,13 +107,13 @@ static bool fits(const wrap_rule *rule, const wrap_call *call) {
 
 helio_status wrap_late(wrap_target *target, const char *name) {
   const helio_host *host = target->inner->real;
-  if (!atomic_exchange(&target->late, false)) return HELIO_OK;
+  if (!atomic_load(&target->late)) return HELIO_OK;
   return host->fail(host, HELIO_DEVICE_FAILURE, "a rule let something fail before %s", name);
 }
 
 helio_status wrap_before(wrap_call *call) {
   const wrap_inner *inner = call->target->inner;
-  helio_status status = call->waits ? wrap_late(call->target, call->name) : HELIO_OK;
+  helio_status status = HELIO_OK;
   call->number = atomic_fetch_add(&call->target->calls[call->kind], 1) + 1;
   for (size_t i = 0; i < inner->rule_count && !status; i++) {
     const wrap_rule *rule = &inner->rules[i];
@@ -117,8 +122,10 @@ helio_status wrap_before(wrap_call *call) {
   return status;
 }
 
+/* A wait that fails has waited all the same: else the device would go on to write where nobody expects it. */
 helio_status wrap_after(const wrap_call *call, helio_status status) {
   const wrap_inner *inner = call->target->inner;
+  if (call->waits && !status) status = call->failing ? fail_now(call) : wrap_late(call->target, call->name);
   for (size_t i = 0; i < inner->rule_count; i++) {
     const wrap_rule *rule = &inner->rules[i];
     if (rule->action->after && fits(rule, call)) status = rule->action->after(rule, call, status);

@@ -25,7 +25,7 @@ typedef struct wrap_target {
   const wrap_inner *inner;
   uint32_t number;
   atomic_ullong calls[WRAP_KINDS];
-  atomic_bool late; /* something has failed, which the next wait reports */
+  atomic_bool late; /* something has failed, which every wait from then on reports */
 } wrap_target;
 
 /* A call on its way to the plugin inside. */
@@ -47,6 +47,7 @@ typedef struct wrap_call {
   /* What the rules have made of it. */
   unsigned long long number; /* among those of its kind on its target */
   bool skipped;              /* it is not handed on, and seems to have gone well */
+  bool failing;              /* it is to fail, behind the plugin inside if it waits */
   bool halved;               /* only half of what it is to do is done */
 } wrap_call;
 
@@ -54,7 +55,7 @@ typedef struct wrap_call {
 helio_status wrap_before(wrap_call *call);
 helio_status wrap_after(const wrap_call *call, helio_status status);
 
-/* What failed late on the target, once. */
+/* What failed late on the target. */
 helio_status wrap_late(wrap_target *target, const char *name);
 
 void wrap_target_begin(wrap_target *target, const wrap_inner *inner, uint32_t number);
