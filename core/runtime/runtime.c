@@ -123,6 +123,9 @@ helio_status helio_shutdown(void) {
   if (hi_replicas_together()) { /* its thread would wait for itself to end */
     return hi_fail(HELIO_WRONG_STATE, "a step is under way, and this is called inside it");
   }
+  if (hi_strategies_run()) { /* its caller waits for threads that would be gone */
+    return hi_fail(HELIO_WRONG_STATE, "a step is under way in another thread, whose helio_run() must return first");
+  }
   hi_crews_stop(); /* threads of the library use devices, and none of them is there to be waited for afterwards */
   pthread_mutex_lock(&lock);
   hi_pool_drain(); /* under the lock, because another thread may be ending the library too */

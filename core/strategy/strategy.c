@@ -58,6 +58,14 @@ void hi_strategies_stop(void) {
   pthread_mutex_unlock(&lock);
 }
 
+bool hi_strategies_run(void) {
+  pthread_mutex_lock(&lock);
+  const helio_strategy *strategy = all;
+  while (strategy && !atomic_load(&strategy->running)) strategy = strategy->next;
+  pthread_mutex_unlock(&lock);
+  return strategy;
+}
+
 static void end(void *object) {
   helio_strategy *strategy = object;
   strike_off(strategy);
