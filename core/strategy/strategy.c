@@ -147,6 +147,7 @@ static helio_status take_all(helio_strategy *strategy) {
 static helio_strategy *begin(const char *name) {
   helio_strategy *strategy = hi_object_new(sizeof *strategy, end, "a strategy");
   if (!strategy) return NULL;
+  hi_census_name(&strategy->replicas.object, &strategy->name);
   strategy->name = name;
   strategy->on_failure = HELIO_STOP;
   strategy->check = hi_environment_number(HI_CHECK_REPLICAS);

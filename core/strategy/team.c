@@ -332,6 +332,7 @@ static member *all_lost;
 
 static void member_end(member *m) {
   if (m->lost) {
+    hi_thread_abandon(m->thread);
     pthread_mutex_lock(&lost_lock);
     m->next = all_lost;
     all_lost = m;
