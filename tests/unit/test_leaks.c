@@ -15,7 +15,7 @@ static int told_lines(void) {
 /* Ends the library; a debug build says this. */
 #define expect_told(part, other)                                                                                       \
   do {                                                                                                                 \
-    leaks_are_planted = true;                                                                                          \
+    leaks_are_meant = true;                                                                                          \
     seen.count = 0;                                                                                                    \
     assert_ok(helio_shutdown());                                                                                       \
     if (DEBUG_BUILD) assert_logged("still held at helio_shutdown(): " part, other);                                    \
@@ -177,7 +177,7 @@ static void what_another_thread_will_free_is_not_told(void **state) {
   assert_int_equal(pthread_create(&thread, NULL, fill_a_pool, &o), 0);
   pthread_barrier_wait(&o.barrier);
   seen.count = 0;
-  leaks_are_planted = true;
+  leaks_are_meant = true;
   helio_status status = helio_shutdown();
   int told = told_lines(), tensors = lines_with("1 × tensor: (7,) float32", "");
   pthread_barrier_wait(&o.barrier);
@@ -202,7 +202,7 @@ static bool lose_a_thread(void *argument) {
   CHILD_CHECK(!helio_run(strategy, hang_on_replica_1));
   CHILD_CHECK(helio_error_take(NULL) == HELIO_REPLICA_LOST);
   seen.count = 0;
-  leaks_are_planted = true;
+  leaks_are_meant = true;
   CHILD_CHECK(!helio_shutdown());
   int told = lines_with("1 × thread: helio-rep1 (abandoned, because it hangs", "");
   if (told != DEBUG_BUILD) print_seen();
