@@ -15,7 +15,7 @@ static int told_lines(void) {
 /* Ends the library; a debug build says this. */
 #define expect_told(part, other)                                                                                       \
   do {                                                                                                                 \
-    leaks_are_meant = true;                                                                                          \
+    leaks_are_meant = true;                                                                                            \
     seen.count = 0;                                                                                                    \
     assert_ok(helio_shutdown());                                                                                       \
     if (DEBUG_BUILD) assert_logged("still held at helio_shutdown(): " part, other);                                    \

@@ -207,7 +207,8 @@ static void *do_nothing(void *argument) {
   return argument;
 }
 
-/* The CPUs have workers too. The thread sanitizer starts a thread of its own with a program's first, so it comes now. */
+/* The CPUs have workers too. The thread sanitizer starts a thread of its own with a program's first, so it comes now.
+ */
 static int set_up_signals(void **state) {
   pthread_t first;
   if (set_up(state) || pthread_create(&first, NULL, do_nothing, NULL)) return -1;
