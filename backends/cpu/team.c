@@ -152,15 +152,23 @@ unsigned cpu_team_size(const cpu_team *team) {
   return team->workers + 1;
 }
 
-/* The program's signals are not for these threads: a handler could run on a stack or at a time it does not expect. */
+/* The program's signals are not for these threads: a handler could run on a stack or at a time it does not expect.
+ * Those that a thread raises itself stay, because blocked they would end the process whatever handler it has. */
+static void block_signals(sigset_t *before) {
+  static const int own[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+  sigset_t blocked;
+  sigfillset(&blocked);
+  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) sigdelset(&blocked, own[i]);
+  pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
 static int start_worker(cpu_team *team, unsigned index) {
   worker *new = &team->worker[index];
   new->team = team;
   new->part = index + 1;
   atomic_init(&new->state, IDLE);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigset_t before;
+  block_signals(&before);
   int error = pthread_create(&new->thread, NULL, worker_main, new);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (error != 0) return error;

@@ -58,7 +58,7 @@ static store *store_new(bool items) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a cache");
     return NULL;
   }
-  hi_object_begin(self, end_store);
+  hi_object_begin(self, end_store, "a cache");
   self->items = items;
   self->ends = hi_runtime_ends();
   return self;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/crew.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/error.h"
 #include "runtime/runtime.h"
+#include "runtime/threads.h"
 #include "tensor/pool.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before a crew's own */
@@ -93,17 +93,12 @@ static void *run(void *argument) {
   return NULL;
 }
 
-/* Signals are for the threads of the program. */
 static int make_threads(hi_crew *crew, int count) {
-  sigset_t all, before;
   int failure = 0;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   while (crew->count < count && !failure) {
-    failure = pthread_create(&crew->threads[crew->count], NULL, run, crew);
+    failure = hi_thread_start(&crew->threads[crew->count], "helio-data", run, crew);
     if (!failure) crew->count++;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return failure;
 }
 

@@ -173,7 +173,7 @@ helio_csv *hi_read_csv(hi_file *file, const helio_read_csv_options *options) {
     hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for reading it", file->name);
     return NULL;
   }
-  hi_object_begin(csv, end);
+  hi_object_begin(csv, end, "a csv file");
   if (!fill(csv, file, options) && hi_pool_add(&csv->object)) return csv;
   hi_drop(csv);
   return NULL;

@@ -28,6 +28,7 @@ void *hi_dataset_new(size_t bytes, const hi_dataset_class *class, helio_dataset 
   }
   helio_dataset *dataset = hi_object_new(bytes, end, "a dataset");
   if (!dataset) return NULL;
+  hi_census_name(&dataset->object, &class->name);
   dataset->class = class;
   dataset->exact = true;
   for (const char *c = class->name; *c; c++) hi_dataset_mark(dataset, (unsigned char)*c);

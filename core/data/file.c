@@ -37,7 +37,7 @@ static hi_file *name_file(const char *base, const char *part) {
     free(file);
     return NULL;
   }
-  hi_object_begin(file, end);
+  hi_object_begin(file, end, "a file");
   file->name = name;
   file->bytes = (const unsigned char *)"";
   return file;

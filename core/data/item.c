@@ -17,7 +17,7 @@ hi_indices *hi_indices_new(int64_t count) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the numbers of %lld rows", (long long)count);
     return NULL;
   }
-  hi_object_begin(indices, free);
+  hi_object_begin(indices, free, "numbers of rows");
   indices->count = count;
   return indices;
 }
@@ -39,7 +39,7 @@ hi_item *hi_item_new(int count) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for an element of a dataset");
     return NULL;
   }
-  hi_object_begin(item, end);
+  hi_object_begin(item, end, "an element");
   item->count = count;
   return item;
 }

@@ -91,19 +91,26 @@ static void work(void *argument) {
 
 /* ---- the one who asks ---- */
 
+static void empty_slots(parallel_cursor *self) {
+  for (int i = 0; i < self->slot_count; i++) {
+    hi_drop(self->slots[i].item);
+    self->slots[i] = (slot){.state = EMPTY};
+  }
+}
+
 static void stop(parallel_cursor *self) {
   if (!self->started) return;
   hi_crew_end(&self->crew);
-  for (int i = 0; i < self->slot_count; i++) hi_drop(self->slots[i].item);
+  empty_slots(self);
   self->started = false;
 }
 
 static bool start(parallel_cursor *self) {
   if (self->started) return true;
-  for (int i = 0; i < self->slot_count; i++) self->slots[i] = (slot){.state = EMPTY};
   self->pulling = self->input_ended = false;
   self->taken = self->out = 0;
   self->started = !hi_crew_start(&self->crew, self->cursor.scene, self->map->parallel, work, self);
+  if (!self->started) empty_slots(self); /* some threads may have worked before one could not be had */
   return self->started;
 }
 

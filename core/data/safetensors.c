@@ -656,16 +656,25 @@ static helio_status write_tensor(const replacement *new, const addition *tensor,
   return status;
 }
 
+/* A signal of the program is no failure. */
+static int bring_to_disk(int descriptor) {
+  int result;
+  do {
+    result = fsync(descriptor);
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+
 /* The data must be on disk before the name is: else a crash between the two would leave an empty file. */
 static helio_status put_in_place(replacement *new) {
-  if (fsync(new->descriptor) != 0) return fail_file(new, "bringing it to disk");
+  if (bring_to_disk(new->descriptor) != 0) return fail_file(new, "bringing it to disk");
   int closed = close(new->descriptor); /* some file systems tell of a full disk only here */
   new->descriptor = -1;
-  if (closed != 0) return fail_file(new, "closing");
+  if (closed != 0 && errno != EINTR) return fail_file(new, "closing");
   if (renameat(new->folder, new->temporary, new->folder, new->name) != 0) return fail_file(new, "renaming");
   new->temporary[0] = 0;
   /* Some file systems know no such thing. */
-  if (fsync(new->folder) == 0 || errno == EINVAL) return HELIO_OK;
+  if (bring_to_disk(new->folder) == 0 || errno == EINVAL) return HELIO_OK;
   return fail_file(new, "the file was replaced, but bringing its folder to disk");
 }
 

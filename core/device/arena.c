@@ -9,6 +9,7 @@
 #include "device/arena_report.h"
 #include "device/sanitize.h"
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 #include "runtime/log.h"
 #include "runtime/runtime.h"
 
@@ -503,6 +504,7 @@ static void free_list(hi_block *list) {
 void hi_arena_destroy(hi_arena *arena) {
   if (!arena) return;
   hi_arena_check(arena);
+  if (hi_leaks_are_in_memory()) hi_report_held(arena->source.name, &arena->info, arena->live);
   for (int i = 0; i < HI_STREAM_COUNT; i++) {
     if (arena->events[i]) arena->source.streams->event_destroy(arena->source.device, arena->events[i]);
   }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 
 enum { SHOWN = 5, TRACKED = 64 };
 
@@ -57,6 +58,15 @@ static void list_holders(const hi_block *live, char *text, size_t size) {
     h->bytes = 0;
   }
   if (!count) snprintf(text, size, "none");
+}
+
+void hi_report_held(const char *device, const helio_memory *info, const hi_block *live) {
+  char amount[24], holders[500];
+  if (!live) return;
+  list_holders(live, holders, sizeof holders);
+  hi_bytes_text(info->in_use, amount);
+  hi_leak_say("%s of %s in %llu pieces; largest holders: %s", amount, device, (unsigned long long)info->allocations,
+              holders);
 }
 
 void hi_report_out_of_memory(const char *device, size_t bytes, const char *holder, const helio_memory *info,

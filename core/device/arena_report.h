@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a user is told when device memory runs out. */
+/* What a user is told of device memory: when it runs out, and what is still held at the end. */
 #ifndef HI_ARENA_REPORT_H
 #define HI_ARENA_REPORT_H
 
@@ -8,6 +8,9 @@
 /* Sets the error: device, request, limit, what is in use, and the largest holders among the `live` blocks. */
 void hi_report_out_of_memory(const char *device, size_t bytes, const char *holder, const helio_memory *info,
                              const hi_block *live);
+
+/* At the end of the library: what is in use and by whom, if anything is. */
+void hi_report_held(const char *device, const helio_memory *info, const hi_block *live);
 
 /* "1.5 GiB" in a buffer of at least 24 bytes. */
 const char *hi_bytes_text(uint64_t bytes, char *text);

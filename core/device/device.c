@@ -9,6 +9,7 @@
 #include "device/topology.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 #include "runtime/log.h"
 
 hi_device *hi_device_new(hi_physical *physical, int logical_index) {
@@ -111,6 +112,7 @@ static hi_device *hanging;
 void hi_device_free(hi_device *device) {
   if (!device) return;
   if (hi_device_hung(device)) {
+    hi_leak_say("%s, which hangs, and all of its memory", device->name);
     device->next = hanging;
     hanging = device;
     return;

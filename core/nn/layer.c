@@ -62,7 +62,8 @@ helio_layer *hi_layer_begin(const hi_layer_kind *kind, const char *name) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a layer %s", kind->class_name);
     return NULL;
   }
-  hi_object_begin(layer, end);
+  hi_object_begin(layer, end, "a layer");
+  hi_census_name(&layer->object, &layer->title);
   layer->kind = kind;
   layer->serial = atomic_fetch_add(&serials, 1);
   helio_status status = hi_layer_set_name(layer, kind->base_name);

@@ -24,6 +24,7 @@ static void end(void *object) {
 static helio_loss *new_loss(const hi_loss_kind *kind, const helio_loss_options *options, const char *name) {
   helio_loss *loss = hi_object_new(sizeof *loss, end, "a loss");
   if (!loss) return NULL;
+  hi_census_name(&loss->object, &loss->name);
   loss->kind = kind;
   loss->options = *options;
   loss->options.name = NULL;

@@ -44,6 +44,7 @@ static helio_status take_thresholds(helio_metric *metric, const double *threshol
 static helio_metric *new_metric(const hi_metric_kind *kind, const helio_metric_options *options, const char *name) {
   helio_metric *metric = hi_object_new(sizeof *metric, end, "a metric");
   if (!metric) return NULL;
+  hi_census_name(&metric->object, &metric->name);
   metric->kind = kind;
   metric->options = *options;
   metric->options.name = NULL;

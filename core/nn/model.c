@@ -29,6 +29,7 @@ helio_layer *hi_model_begin(const hi_layer_kind *kind, const char *name, helio_t
   }
   pthread_mutex_init(&owner->model->lock, NULL);
   owner->type = type;
+  hi_census_rename(&owner->object, "a model");
   atomic_store(&owner->object.kept, 1); /* the user's, to be given back by helio_release() */
   return owner;
 }

@@ -33,6 +33,7 @@ helio_optimizer *hi_optimizer_new(const hi_optimizer_kind *kind, const helio_opt
   static atomic_uint_least64_t last_number;
   helio_optimizer *optimizer = hi_object_new(sizeof *optimizer, end, "an optimizer");
   if (!optimizer) return NULL;
+  hi_census_name(&optimizer->object, &optimizer->name);
   optimizer->number = atomic_fetch_add(&last_number, 1) + 1;
   optimizer->kind = kind;
   optimizer->options = *options;

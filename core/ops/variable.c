@@ -112,6 +112,7 @@ helio_variable *hi_variable_new(const char *name, helio_tensor *value, const hi_
     variable = hi_object_new(sizeof *variable + (size_t)copies * sizeof *variable->copies, end, "a variable");
   }
   if (!variable) return NULL;
+  hi_census_name(&variable->object, &variable->name);
   variable->copy_count = copies;
   variable->trainable = traits->trainable;
   variable->synchronization = traits->synchronization ? traits->synchronization : HELIO_ON_WRITE;

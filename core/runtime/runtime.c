@@ -14,9 +14,12 @@
 #include "ops/placement.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 #include "runtime/log.h"
 #include "runtime/plugins.h"
+#include "runtime/threads.h"
 #include "strategy/strategy.h"
+#include "tensor/census.h"
 #include "tensor/pool.h"
 #include "tensor/seed.h"
 
@@ -41,9 +44,18 @@ static void watch_forks(void) {
   pthread_atfork(NULL, NULL, after_fork);
 }
 
+/* The devices tell of their memory when they are closed. */
+static void tell_what_is_held(void) {
+  hi_leaks_begin();
+  hi_leaks_in_memory(hi_census_tell());
+  hi_threads_tell();
+}
+
 static void finish(void) {
   hi_strategies_stop();
+  tell_what_is_held();
   hi_topology_finish();
+  hi_leaks_in_memory(false);
   hi_plugins_finish();
   hi_environment_finish();
 }
@@ -122,6 +134,9 @@ helio_status helio_shutdown(void) {
   }
   if (hi_replicas_together()) { /* its thread would wait for itself to end */
     return hi_fail(HELIO_WRONG_STATE, "a step is under way, and this is called inside it");
+  }
+  if (hi_strategies_run()) { /* its caller waits for threads that would be gone */
+    return hi_fail(HELIO_WRONG_STATE, "a step is under way in another thread, whose helio_run() must return first");
   }
   hi_crews_stop(); /* threads of the library use devices, and none of them is there to be waited for afterwards */
   pthread_mutex_lock(&lock);

@@ -222,7 +222,8 @@ static void end_distributed(void *object) {
 
 /* A position is that of the dataset, whatever number of replicas reads it. */
 static helio_distributed *new_distributed(helio_strategy *strategy, shared *source, int prefetch) {
-  helio_distributed *distributed = source ? hi_object_new(sizeof *distributed, end_distributed, "a dataset") : NULL;
+  helio_distributed *distributed =
+      source ? hi_object_new(sizeof *distributed, end_distributed, "a distributed dataset") : NULL;
   helio_dataset *dataset = source ? &source->dataset : NULL;
   if (dataset && prefetch > 0) dataset = helio_dataset_prefetch(dataset, prefetch);
   if (!distributed || !dataset) return NULL;
@@ -286,7 +287,7 @@ helio_distributed_iterator *helio_iterate_distributed(helio_distributed *distrib
     return NULL;
   }
   if (!hi_strategy_usable(distributed->strategy)) return NULL;
-  helio_distributed_iterator *iterator = hi_object_new(sizeof *iterator, end_iterator, "an iterator");
+  helio_distributed_iterator *iterator = hi_object_new(sizeof *iterator, end_iterator, "a distributed iterator");
   if (!iterator) return NULL;
   hi_hold(distributed->strategy);
   iterator->strategy = distributed->strategy;

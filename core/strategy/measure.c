@@ -8,6 +8,7 @@
 
 #include "device/topology.h"
 #include "runtime/error.h"
+#include "runtime/threads.h"
 #include "strategy/collective.h"
 
 typedef struct measurement {
@@ -112,7 +113,7 @@ static helio_status run_all(measurement *what, hi_device *const *devices) {
   uint32_t started = 0;
   for (uint32_t i = 0; i < what->rank_count; i++) {
     ranks[i] = (measured_rank){.what = what, .rank = i, .device = devices[i]};
-    if (pthread_create(&ranks[i].thread, NULL, run_rank, &ranks[i]) != 0) break;
+    if (hi_thread_start(&ranks[i].thread, "helio-measure", run_rank, &ranks[i]) != 0) break;
     started++;
   }
   for (uint32_t i = 0; i < started; i++) pthread_join(ranks[i].thread, NULL);

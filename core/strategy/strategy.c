@@ -58,6 +58,14 @@ void hi_strategies_stop(void) {
   pthread_mutex_unlock(&lock);
 }
 
+bool hi_strategies_run(void) {
+  pthread_mutex_lock(&lock);
+  const helio_strategy *strategy = all;
+  while (strategy && !atomic_load(&strategy->running)) strategy = strategy->next;
+  pthread_mutex_unlock(&lock);
+  return strategy;
+}
+
 static void end(void *object) {
   helio_strategy *strategy = object;
   strike_off(strategy);
@@ -139,6 +147,7 @@ static helio_status take_all(helio_strategy *strategy) {
 static helio_strategy *begin(const char *name) {
   helio_strategy *strategy = hi_object_new(sizeof *strategy, end, "a strategy");
   if (!strategy) return NULL;
+  hi_census_name(&strategy->replicas.object, &strategy->name);
   strategy->name = name;
   strategy->on_failure = HELIO_STOP;
   strategy->check = hi_environment_number(HI_CHECK_REPLICAS);

@@ -79,6 +79,9 @@ typedef struct hi_replicas_now {
 
 hi_replicas_now hi_strategy_replicas(helio_strategy *strategy);
 
+/* Is a step of several replicas under way? */
+bool hi_strategies_run(void);
+
 /* Ends the threads of all strategies, before the devices are closed. */
 void hi_strategies_stop(void);
 

@@ -12,6 +12,7 @@
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "runtime/progress.h"
+#include "runtime/threads.h"
 #include "tensor/pool.h"
 
 typedef struct member {
@@ -181,10 +182,6 @@ static void do_job(member *m) {
 static void *work(void *argument) {
   member *m = argument;
   hi_team *team = m->team;
-  char name[32];
-  snprintf(name, sizeof name, "helio-rep%d", m->number);
-  name[15] = 0; /* as long as the system takes it */
-  pthread_setname_np(pthread_self(), name);
   hi_progress_set(&m->progress);
   hi_progress_change(HI_INSIDE);
   for (unsigned seen = 0;;) {
@@ -335,6 +332,7 @@ static member *all_lost;
 
 static void member_end(member *m) {
   if (m->lost) {
+    hi_thread_abandon(m->thread);
     pthread_mutex_lock(&lost_lock);
     m->next = all_lost;
     all_lost = m;
@@ -377,7 +375,9 @@ static bool add_member(hi_team *team, const char *name) {
   member *m = calloc(1, sizeof *m);
   if (!m) return false;
   *m = (member){.team = team, .number = team->count, .name = name};
-  if (pthread_create(&m->thread, NULL, work, m)) {
+  char shown[32];
+  snprintf(shown, sizeof shown, "helio-rep%d", m->number);
+  if (hi_thread_start(&m->thread, shown, work, m)) {
     free(m);
     return false;
   }

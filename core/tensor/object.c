@@ -6,11 +6,12 @@
 #include "runtime/error.h"
 #include "tensor/pool.h"
 
-void hi_object_begin(void *object, void (*end)(void *object)) {
+void hi_object_begin(void *object, void (*end)(void *object), const char *what) {
   hi_object *self = object;
   atomic_init(&self->references, 1);
   atomic_init(&self->kept, 0);
   self->end = end;
+  hi_census_enter(self, what);
 }
 
 void hi_hold(void *object) {
@@ -20,6 +21,7 @@ void hi_hold(void *object) {
 void hi_drop(void *object) {
   hi_object *self = object;
   if (!self || atomic_fetch_sub_explicit(&self->references, 1, memory_order_acq_rel) > 1) return;
+  hi_census_leave(self);
   self->end(self);
 }
 
@@ -29,7 +31,7 @@ void *hi_object_new(size_t bytes, void (*end)(void *object), const char *what) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %s", what);
     return NULL;
   }
-  hi_object_begin(object, end);
+  hi_object_begin(object, end, what);
   if (hi_pool_add(object)) return object;
   hi_drop(object);
   return NULL;

@@ -7,14 +7,20 @@
 #include <helio/helio.h>
 #include <stdatomic.h>
 
+#include "tensor/census.h"
+
 typedef struct hi_object {
   atomic_int references; /* the pool's, those of helio_keep() and those of other objects */
   atomic_int kept;       /* by helio_keep() */
   void (*end)(void *object);
+#ifdef HELIO_DEBUG
+  hi_census census;
+#endif
 } hi_object;
 
-/* One reference, the caller's. `end` frees the object when the last one is dropped. */
-void hi_object_begin(void *object, void (*end)(void *object));
+/* One reference, the caller's. `end` frees the object when the last one is dropped; `what` it is, "a tensor", is said
+ * of one that never was. */
+void hi_object_begin(void *object, void (*end)(void *object), const char *what);
 
 void hi_hold(void *object);
 void hi_drop(void *object); /* NULL: nothing */

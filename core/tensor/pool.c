@@ -21,7 +21,11 @@ static bool have_key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void drop_from(int count) {
-  while (mine.count > count) hi_drop(mine.objects[--mine.count]);
+  while (mine.count > count) {
+    hi_object *object = mine.objects[--mine.count];
+    hi_census_pool(object, -1);
+    hi_drop(object);
+  }
 }
 
 void hi_pool_drain(void) {
@@ -70,6 +74,7 @@ static bool grow(void) {
 bool hi_pool_add(hi_object *object) {
   if (mine.count == mine.room && !grow()) return false;
   mine.objects[mine.count++] = object;
+  hi_census_pool(object, 1);
   return true;
 }
 

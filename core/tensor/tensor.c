@@ -23,6 +23,13 @@ static void end(void *object) {
   free(tensor);
 }
 
+static void describe(const void *object, char *text, size_t size) {
+  const helio_tensor *tensor = object;
+  char shape[HI_SHAPE_TEXT];
+  snprintf(text, size, "%s %s%s%s", hi_shape_text(&tensor->shape, shape), helio_type_name(tensor->type),
+           tensor->name ? " " : "", tensor->name ? tensor->name : "");
+}
+
 /* Each thread takes numbers by the million, so that threads do not meet at one counter. */
 static uint64_t next_id(void) {
   enum { AT_ONCE = 1 << 20 };
@@ -43,7 +50,8 @@ static helio_tensor *wrap(hi_device *device, hi_block *block, helio_type type, c
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a tensor");
     return NULL;
   }
-  hi_object_begin(tensor, end);
+  hi_object_begin(tensor, end, "a tensor");
+  hi_census_describe(&tensor->object, describe);
   tensor->id = next_id();
   tensor->type = type;
   tensor->shape = *shape;

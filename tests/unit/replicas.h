@@ -10,15 +10,19 @@
 
 enum { MOST_DEVICES = 5 };
 
-/* Starts the library with five devices of the variant, and five CPUs; with the plugins of these folders of the build
- * tree, "" for none, behind the backends. */
-static inline void start_with(const char *plugins) {
+/* Settings for five devices of the variant, and five CPUs; with the plugins of these folders of the build tree, "" for
+ * none, behind the backends. */
+static inline void choose_devices(const char *plugins) {
   char path[PATH_MAX * 8];
   snprintf(path, sizeof path, "%s:%s/%s", given_path, build_folder(), plugins);
   if (!plugins[0]) snprintf(path, sizeof path, "%s", given_path);
   setenv("HELIO_PLUGIN_PATH", path, 1);
   setenv("HELIO_LOGICAL_DEVICES", "cpu:0=5", 1);
   if (on_strict()) setenv("HELIO_STRICT_DEVICES", "5", 1);
+}
+
+static inline void start_with(const char *plugins) {
+  choose_devices(plugins);
   assert_ok(helio_init());
 }
 

@@ -312,6 +312,7 @@ static void shutdown_ends_threads(void **state) {
   helio_iterator *iterator = helio_keep(helio_iterate(helio_dataset_prefetch(dataset, 2)));
   assert_true(helio_next(iterator, &element));
   assert_int_equal(thread_count(before + 4), before + 4);
+  leaks_are_meant = true;
   assert_ok(helio_shutdown());
   assert_true(thread_count(-1) <= before);
   int calls = atomic_load(&nested.calls);

@@ -309,6 +309,7 @@ static void test_after_shutdown(void **state) {
   (void)state;
   helio_metric *metric = helio_keep(helio_metric_mean());
   assert_ok(helio_metric_update(metric, FLOATS(HELIO_SHAPE(2), 1, 3)));
+  leaks_are_meant = true;
   assert_ok(helio_shutdown());
   assert_int_equal(helio_metric_update(metric, FLOATS(HELIO_SHAPE(2), 1, 3)), HELIO_WRONG_STATE);
   expect_error(HELIO_WRONG_STATE, "mean: total was made before helio_shutdown()");

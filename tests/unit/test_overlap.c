@@ -21,7 +21,7 @@ static size_t size_of(int layer) {
 }
 
 static void make_chain(chain *c) {
-  char name[8];
+  char name[16];
   *c = (chain){.optimizer = helio_adam(0.1)};
   assert_ok(helio_set_seed(5));
   for (int i = 0; i < LAYERS; i++) {

@@ -572,6 +572,7 @@ static void the_library_does_not_end_inside_a_step(void **state) {
 
 static void nothing_is_made_in_a_scope_that_has_outlived_the_library(void **state) {
   (void)state;
+  leaks_are_meant = true;
   HELIO_SCOPE(mirror(2)) {
     assert_ok(helio_shutdown());
     assert_null(helio_variable(helio_fill(HELIO_SCALAR, 1), .name = "v"));
@@ -600,6 +601,7 @@ static void threads_live_as_long_as_their_strategy(void **state) {
   if (used > 0.003) fail_msg("an idle strategy used %.1f ms of 300", used * 1e3);
 
   helio_values *values = helio_keep(helio_run(two, look_around, two));
+  leaks_are_meant = true;
   assert_ok(helio_shutdown());
   assert_int_equal(replica_threads(0), 0);
   assert_null(helio_run(two, give_nothing));

@@ -43,7 +43,8 @@ HELIO_EXPORT helio_status helio_init(void);
 
 /* Closes all devices and ends the plugins; the next call would start anew. Works also while an error is pending. Values
  * that are still alive lose their contents and can only be released. No other thread may be inside a call of the
- * library. */
+ * library; while a step of several replicas is under way it is an error, HELIO_WRONG_STATE, and nothing is closed. Not
+ * for signal handlers: they set a flag, at which the program ends its loop and then calls this. */
 HELIO_EXPORT helio_status helio_shutdown(void);
 
 /* ---------------------------------------------------------------------------------------------------------------------
