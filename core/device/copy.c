@@ -155,6 +155,15 @@ helio_status hi_copy_out(hi_device *device, void *target, helio_place source, si
   return status ? hi_device_failed(device, status, "copying to the host") : hi_status_judge(device, &reading);
 }
 
+helio_status hi_clear(hi_device *device, helio_place target, size_t bytes) {
+  static const unsigned char zero = 0;
+  if (bytes == 0) return HELIO_OK;
+  const helio_member *m = &device->member;
+  hi_reason_clear();
+  helio_status status = m->memory->fill(m->device, device->streams[HI_STREAM_COMPUTE], target, &zero, 1, bytes);
+  return status ? hi_device_failed(device, status, "clearing") : HELIO_OK;
+}
+
 /* ---- between devices ---- */
 
 /* Makes a stream of one device wait for what a stream of another device of the same backend was handed so far. */

@@ -60,19 +60,19 @@ UNINSTRUMENTED static bool fails(void *caller) {
 
 #define FAILS fails(__builtin_return_address(0))
 
-UNINSTRUMENTED void *malloc(size_t bytes) {
+IN_PLACE void *malloc(size_t bytes) {
   return FAILS ? NULL : REAL(malloc)(bytes);
 }
 
-UNINSTRUMENTED void *calloc(size_t count, size_t bytes) {
+IN_PLACE void *calloc(size_t count, size_t bytes) {
   return FAILS ? NULL : REAL(calloc)(count, bytes);
 }
 
-UNINSTRUMENTED void *realloc(void *memory, size_t bytes) {
+IN_PLACE void *realloc(void *memory, size_t bytes) {
   return FAILS ? NULL : REAL(realloc)(memory, bytes);
 }
 
-UNINSTRUMENTED void *aligned_alloc(size_t alignment, size_t bytes) {
+IN_PLACE void *aligned_alloc(size_t alignment, size_t bytes) {
   return FAILS ? NULL : real_aligned(alignment, bytes);
 }
 
