@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/json.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +56,14 @@ json_t *hi_json_key(hi_json_walk *walk) {
   return NULL;
 }
 
-/* jansson's words, without its advice to the programmer. It has none for want of memory. */
+helio_status hi_json_status(helio_status otherwise) {
+  return errno == ENOMEM ? HELIO_OUT_OF_MEMORY : otherwise;
+}
+
+/* jansson's words, without its advice to the programmer. */
 static void set_problem(hi_json_walk *walk, const char *text) {
-  if (!*text) text = "no memory is left";
+  walk->no_memory = !*text || hi_json_status(HELIO_BAD_DATA) == HELIO_OUT_OF_MEMORY;
+  if (walk->no_memory) text = "no memory is left";
   const char *advice = strstr(text, " without JSON_ALLOW_NUL");
   snprintf(walk->problem, sizeof walk->problem, "%.*s", advice ? (int)(advice - text) : 180, text);
 }
@@ -66,9 +72,11 @@ json_t *hi_json_value(hi_json_walk *walk, size_t limit) {
   size_t left = walk->length - walk->at;
   size_t given = left < limit ? left : limit;
   json_error_t error;
+  errno = 0;
   json_t *value = json_loadb(walk->text + walk->at, given,
                              JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
-  if (!value && given < left && (size_t)error.position >= given) {
+  bool cut = given < left && (size_t)error.position >= given;
+  if (!value && cut && !hi_json_status(HELIO_OK)) {
     snprintf(walk->problem, sizeof walk->problem, "a value has more than %zu bytes", limit);
     return NULL;
   }
@@ -85,16 +93,19 @@ bool hi_json_end(hi_json_walk *walk) {
 }
 
 /* Not json_dumps(): what that returns is to be freed as the program around us told jansson to. */
-char *hi_json_quoted(const char *text) {
+helio_status hi_json_quoted(const char *text, char **result) {
+  errno = 0;
   json_t *string = json_string(text);
   size_t length = json_dumpb(string, NULL, 0, JSON_ENCODE_ANY); /* 0 of NULL */
   char *quoted = length ? malloc(length + 1) : NULL;
   bool whole = quoted && json_dumpb(string, quoted, length, JSON_ENCODE_ANY) == length;
+  helio_status status = whole ? HELIO_OK : hi_json_status(HELIO_INVALID_ARGUMENT);
   json_decref(string);
-  if (whole) {
-    quoted[length] = 0;
-    return quoted;
+  if (status) {
+    free(quoted);
+    return status;
   }
-  free(quoted);
-  return NULL;
+  quoted[length] = 0;
+  *result = quoted;
+  return HELIO_OK;
 }
