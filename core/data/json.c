@@ -56,13 +56,18 @@ json_t *hi_json_key(hi_json_walk *walk) {
   return NULL;
 }
 
-helio_status hi_json_status(helio_status otherwise) {
-  return errno == ENOMEM ? HELIO_OUT_OF_MEMORY : otherwise;
+json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error) {
+  errno = 0;
+  json_t *value = json_loadb(text, length, flags, error);
+  if (errno != ENOMEM) return value;
+  json_decref(value);
+  error->text[0] = 0;
+  return NULL;
 }
 
 /* jansson's words, without its advice to the programmer. */
 static void set_problem(hi_json_walk *walk, const char *text) {
-  walk->no_memory = !*text || hi_json_status(HELIO_BAD_DATA) == HELIO_OUT_OF_MEMORY;
+  walk->no_memory = !*text;
   if (walk->no_memory) text = "no memory is left";
   const char *advice = strstr(text, " without JSON_ALLOW_NUL");
   snprintf(walk->problem, sizeof walk->problem, "%.*s", advice ? (int)(advice - text) : 180, text);
@@ -72,11 +77,9 @@ json_t *hi_json_value(hi_json_walk *walk, size_t limit) {
   size_t left = walk->length - walk->at;
   size_t given = left < limit ? left : limit;
   json_error_t error;
-  errno = 0;
-  json_t *value = json_loadb(walk->text + walk->at, given,
-                             JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
-  bool cut = given < left && (size_t)error.position >= given;
-  if (!value && cut && !hi_json_status(HELIO_OK)) {
+  json_t *value = hi_json_load(walk->text + walk->at, given,
+                               JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
+  if (!value && *error.text && given < left && (size_t)error.position >= given) {
     snprintf(walk->problem, sizeof walk->problem, "a value has more than %zu bytes", limit);
     return NULL;
   }
@@ -99,7 +102,7 @@ helio_status hi_json_quoted(const char *text, char **result) {
   size_t length = json_dumpb(string, NULL, 0, JSON_ENCODE_ANY); /* 0 of NULL */
   char *quoted = length ? malloc(length + 1) : NULL;
   bool whole = quoted && json_dumpb(string, quoted, length, JSON_ENCODE_ANY) == length;
-  helio_status status = whole ? HELIO_OK : hi_json_status(HELIO_INVALID_ARGUMENT);
+  helio_status status = whole ? HELIO_OK : errno == ENOMEM ? HELIO_OUT_OF_MEMORY : HELIO_INVALID_ARGUMENT;
   json_decref(string);
   if (status) {
     free(quoted);

@@ -36,8 +36,8 @@ bool hi_json_end(hi_json_walk *walk);
  * not UTF-8; HELIO_OUT_OF_MEMORY, likewise. */
 helio_status hi_json_quoted(const char *text, char **quoted);
 
-/* What to say when jansson, before whose call errno was 0, has failed: `otherwise`, unless memory was out. It has no
- * word for that, and calls it a bad token at times. */
-helio_status hi_json_status(helio_status otherwise);
+/* json_loadb(), which has no word for memory that is out and may not even notice, but cut a string short. Here it is
+ * NULL, and the text of the error is empty. */
+json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error);
 
 #endif

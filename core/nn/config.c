@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nn/config.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,12 +53,11 @@ helio_layer *helio_layer_from_config(const char *class_name, const char *text) {
   const hi_layer_kind *kind = hi_layer_kind_of(class_name);
   if (!kind) return NULL;
   json_error_t error; /* jansson itself limits the depth */
-  errno = 0;
-  json_t *config = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-  if (!json_is_object(config)) {
-    helio_status status = config ? HELIO_INVALID_ARGUMENT : hi_json_status(HELIO_INVALID_ARGUMENT);
-    if (status == HELIO_OUT_OF_MEMORY) hi_fail(status, "no memory for the config of a layer %s", class_name);
-    hi_fail(status, "the config of a layer %s is not a JSON object: %s", class_name,
+  json_t *config = hi_json_load(text, strlen(text), JSON_REJECT_DUPLICATES, &error);
+  if (!config && !*error.text) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the config of a layer %s", class_name);
+  } else if (!json_is_object(config)) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the config of a layer %s is not a JSON object: %s", class_name,
             config ? "it is a list" : error.text);
   }
   helio_layer *layer = json_is_object(config) ? layer_of(kind, config) : NULL;

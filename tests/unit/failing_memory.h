@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 
 #include "support.h"
@@ -16,12 +17,10 @@
 /* Where the real ones are. */
 #if SANITIZED
 #define REAL(name) __interceptor_##name
-void *__interceptor_aligned_alloc(size_t alignment, size_t bytes);
-#define real_aligned __interceptor_aligned_alloc
+int __interceptor_posix_memalign(void **memory, size_t alignment, size_t bytes);
 #else
-#define REAL(name)   __libc_##name
+#define REAL(name) __libc_##name
 void *__libc_memalign(size_t alignment, size_t bytes);
-#define real_aligned __libc_memalign
 #endif
 void *REAL(malloc)(size_t bytes);
 void *REAL(calloc)(size_t count, size_t bytes);
@@ -39,11 +38,12 @@ static struct {
 #define UNINSTRUMENTED __attribute__((no_sanitize("address", "thread", "undefined")))
 #define IN_PLACE       UNINSTRUMENTED __attribute__((visibility("default")))
 
+/* A sanitizer gives up if libc, which it asks about threads, has no memory. */
 UNINSTRUMENTED static bool counts(void *caller) {
   static const char *const files[] = {"/.libs/", "/libjansson.so", "/libz.so", "/libc.so"};
   struct dl_find_object found;
   if (_dl_find_object(caller, &found)) return false;
-  for (size_t i = 0; i < COUNT_OF(files); i++) {
+  for (size_t i = 0; i < COUNT_OF(files) - SANITIZED; i++) {
     if (strstr(found.dlfo_link_map->l_name, files[i])) return true;
   }
   return false;
@@ -56,6 +56,15 @@ UNINSTRUMENTED static bool fails(void *caller) {
   atomic_fetch_add(&failing.failed, 1);
   errno = ENOMEM;
   return true;
+}
+
+UNINSTRUMENTED static void *real_aligned(size_t alignment, size_t bytes) {
+#if SANITIZED
+  void *memory = NULL;
+  return __interceptor_posix_memalign(&memory, alignment, bytes) ? NULL : memory;
+#else
+  return __libc_memalign(alignment, bytes);
+#endif
 }
 
 #define FAILS fails(__builtin_return_address(0))
@@ -82,6 +91,24 @@ IN_PLACE int posix_memalign(void **memory, size_t alignment, size_t bytes) {
   *memory = made;
   return 0;
 }
+
+/* So those of libc's functions fail here that the library calls. */
+#if SANITIZED
+IN_PLACE char *strdup(const char *text) {
+  size_t bytes = strlen(text) + 1;
+  char *copy = FAILS ? NULL : REAL(malloc)(bytes);
+  return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+IN_PLACE int asprintf(char **text, const char *format, ...) {
+  va_list arguments;
+  if (FAILS) return -1;
+  va_start(arguments, format);
+  int length = vasprintf(text, format, arguments);
+  va_end(arguments);
+  return length;
+}
+#endif
 
 /* From here on this one fails and, if `later`, all behind it. */
 static inline void fail_allocation(long which, bool later) {

@@ -26,6 +26,7 @@ typedef struct world {
   helio_strategy *strategy; /* NULL: none */
   helio_model *model;
   helio_optimizer *optimizer;
+  bool keeps;   /* optimizer and metric, out of their pool */
   bool unbuilt; /* the optimizer makes its slots when it takes its first step */
   helio_metric *metric;
   helio_values *batch; /* of the strategy */
@@ -43,6 +44,7 @@ typedef struct phase {
   int replicas;                      /* 0: no strategy */
   int sample;                        /* how many k are taken in make check, about; 0: all */
   bool unstarted;                    /* the library itself is started in the attempt */
+  bool needs_none;                   /* it takes no memory at all */
   bool opens;                        /* devices, or makes slots, which stay if it fails later */
 } phase;
 
@@ -129,12 +131,22 @@ static bool all_wanted(void) {
   return wanted && strcmp(wanted, "all") == 0;
 }
 
+/* What a device takes for itself when it is first used is no part of the phase. */
+static void open_devices(void) {
+  int count = 0;
+  const helio_device *const *devices = helio_logical_devices(NULL, &count);
+  for (int i = 0; i < count; i++) {
+    HELIO_POOL HELIO_DEVICE(devices[i]->name) assert_made(helio_fill(HELIO_SCALAR, 1));
+  }
+}
+
 static void start(const phase *p) {
   static void *unused;
   assert_int_equal(set_up(&unused), 0);
   setenv("HELIO_TIMEOUT", "20", 1); /* a replica that waits in vain shall not do so for long */
   if (p->unstarted) return;
   start_replica_devices();
+  if (!p->opens) open_devices();
   assert_ok(helio_set_seed(7));
 }
 
@@ -148,6 +160,8 @@ static void begin(const phase *p, world *w) {
 
 static void end(world *w) {
   helio_release(w->model);
+  if (w->keeps) helio_release(w->optimizer);
+  if (w->keeps) helio_release(w->metric);
   if (w->folder[0]) remove_folder(w->folder);
 }
 
@@ -243,7 +257,7 @@ static void check_phase(const phase *p) {
     for (current.k = 1; check_failure(p, &once, &twice, &t); current.k += stride) taken++;
     print_message("%s, %s: %ld allocations, %ld failed in turn, %ld errors, %ld steps taken all the same\n", p->name,
                   later ? "and all later" : "only one", count, taken, t.errors, t.taken);
-    assert_true(t.errors > 0);
+    if (p->needs_none ? count > 0 : t.errors == 0) fail_here("%ld allocations, %ld errors", count, t.errors);
   }
 }
 
@@ -496,6 +510,7 @@ static helio_status build(world *w, helio_model *(*make)(void)) {
   w->model = model;
   w->optimizer = optimizer;
   w->metric = metric;
+  w->keeps = true;
   return HELIO_OK;
 }
 
@@ -575,7 +590,7 @@ static void metrics(void **unused) {
   static const phase phases[] = {
       {"updating a metric", begin_metric, update_metric, .sample = 0},
       {"reading a metric", begin_metric, read_metric, .sample = 0},
-      {"resetting a metric", begin_metric, reset_metric, .sample = 0},
+      {"resetting a metric", begin_metric, reset_metric, .needs_none = true},
   };
   (void)unused;
   for (size_t i = 0; i < COUNT_OF(phases); i++) check_phase(&phases[i]);
