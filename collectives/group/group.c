@@ -132,14 +132,14 @@ static bool is_refused(const group_registry *registry, const void *id) {
   return false;
 }
 
-/* Where there is no memory for the group itself, those who come later find its id. */
+/* Those who wait are told by the group, those who come later find its id. */
 helio_status group_refuse(group_registry *registry, const helio_communicator_options *options, helio_status status) {
   char message[60];
   snprintf(message, sizeof message, "rank %u could not join the group", options->rank);
   pthread_mutex_lock(&registry->lock);
   group *g = find(registry, options->id);
   if (g) break_up(g, HELIO_ABORTED, message);
-  if (!g) memcpy(registry->refused[registry->refusals++ % GROUP_REFUSALS], options->id, HELIO_COLLECTIVE_ID_SIZE);
+  memcpy(registry->refused[registry->refusals++ % GROUP_REFUSALS], options->id, HELIO_COLLECTIVE_ID_SIZE);
   pthread_mutex_unlock(&registry->lock);
   return status;
 }
@@ -149,7 +149,7 @@ static helio_status enter(group_registry *registry, const helio_communicator_opt
   const helio_host *host = registry->host;
   pthread_mutex_lock(&registry->lock);
   group *g = find(registry, options->id);
-  bool refused = !g && is_refused(registry, options->id);
+  bool refused = is_refused(registry, options->id);
   if (!g && !refused && (g = group_new(registry, options))) {
     g->next = registry->first;
     registry->first = g;

@@ -56,13 +56,26 @@ json_t *hi_json_key(hi_json_walk *walk) {
   return NULL;
 }
 
+/* jansson does not come through a lack of memory: it cuts strings short without a word, or ends the program. So what it
+ * may need is asked for before; what it did not get all the same is seen by errno. */
 json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error) {
+  enum { NEEDED_PER_BYTE = 75, NEEDED = 4096 };
   errno = 0;
-  json_t *value = json_loadb(text, length, flags, error);
-  if (errno != ENOMEM) return value;
+  void *needed = malloc(NEEDED + NEEDED_PER_BYTE * length);
+  bool enough = needed;
+  free(needed);
+  json_t *value = enough ? json_loadb(text, length, flags, error) : NULL;
+  if (enough && errno != ENOMEM) return value;
   json_decref(value);
-  error->text[0] = 0;
+  *error = (json_error_t){0};
   return NULL;
+}
+
+/* Of the string that begins at the next byte, with its quotes. */
+static size_t string_length(const hi_json_walk *walk) {
+  size_t end = walk->at + 1;
+  while (end < walk->length && walk->text[end] != '"') end += walk->text[end] == '\\' ? 2 : 1;
+  return end < walk->length ? end + 1 - walk->at : walk->length - walk->at;
 }
 
 /* jansson's words, without its advice to the programmer. */
@@ -74,7 +87,7 @@ static void set_problem(hi_json_walk *walk, const char *text) {
 }
 
 json_t *hi_json_value(hi_json_walk *walk, size_t limit) {
-  size_t left = walk->length - walk->at;
+  size_t left = next_is(walk, '"') ? string_length(walk) : walk->length - walk->at;
   size_t given = left < limit ? left : limit;
   json_error_t error;
   json_t *value = hi_json_load(walk->text + walk->at, given,

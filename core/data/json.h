@@ -36,8 +36,7 @@ bool hi_json_end(hi_json_walk *walk);
  * not UTF-8; HELIO_OUT_OF_MEMORY, likewise. */
 helio_status hi_json_quoted(const char *text, char **quoted);
 
-/* json_loadb(), which has no word for memory that is out and may not even notice, but cut a string short. Here it is
- * NULL, and the text of the error is empty. */
+/* json_loadb(). Where memory is out it is NULL, and the text of the error is empty. */
 json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error);
 
 #endif

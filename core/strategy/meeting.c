@@ -136,7 +136,7 @@ static bool is_refused(const void *id) {
   return false;
 }
 
-/* Where there is no memory for the meeting itself, those who come later find its id. */
+/* Those who wait are told by the meeting, those who come later find its id. */
 helio_status hi_meeting_refuse(const helio_communicator_options *options, helio_status status) {
   char message[60];
   snprintf(message, sizeof message, "rank %u could not join the group", options->rank);
@@ -146,9 +146,8 @@ helio_status hi_meeting_refuse(const helio_communicator_options *options, helio_
     pthread_mutex_lock(&meeting->lock);
     end_all_waits(meeting, HELIO_ABORTED, message);
     pthread_mutex_unlock(&meeting->lock);
-  } else {
-    memcpy(refused[refusals++ % REFUSALS], options->id, sizeof refused[0]);
   }
+  memcpy(refused[refusals++ % REFUSALS], options->id, sizeof refused[0]);
   pthread_mutex_unlock(&all_lock);
   return status;
 }
@@ -157,7 +156,7 @@ helio_status hi_meeting_refuse(const helio_communicator_options *options, helio_
 static helio_status enter(const helio_communicator_options *options, hi_meeting **result) {
   pthread_mutex_lock(&all_lock);
   hi_meeting *meeting = find(options->id);
-  bool too_late = !meeting && is_refused(options->id);
+  bool too_late = is_refused(options->id);
   if (!meeting && !too_late && (meeting = meeting_new(options))) {
     meeting->next = all;
     all = meeting;
