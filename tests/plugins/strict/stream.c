@@ -86,13 +86,14 @@ static helio_status stream_synchronize(helio_backend_device *device, helio_strea
 }
 
 /* Of as many points as events and one more, one is spare when all queues are empty: an event holds one at most. */
-static bool reserve_point(void) {
-  if (strict_current->points > strict_current->events) return true;
-  strict_point *point = strict_allocate(sizeof *point);
-  if (point == NULL) return false;
-  strict_current->points++;
-  point->next_spare = strict_current->spare_points;
-  strict_current->spare_points = point;
+static bool reserve_points(void) {
+  while (strict_current->points <= strict_current->events) {
+    strict_point *point = strict_allocate(sizeof *point);
+    if (point == NULL) return false;
+    strict_current->points++;
+    point->next_spare = strict_current->spare_points;
+    strict_current->spare_points = point;
+  }
   return true;
 }
 
@@ -126,8 +127,8 @@ static helio_status make_event(strict_call *call, helio_backend_device *handle, 
   strict_event *event = strict_allocate(sizeof *event);
   if (event == NULL) return strict_fail(call, HELIO_OUT_OF_MEMORY, "no host memory");
   strict_current->events++;
-  status = reserve_point() ? strict_object_add(call, &event->object, STRICT_EVENT, device)
-                           : strict_fail(call, HELIO_OUT_OF_MEMORY, "no host memory for a point");
+  status = reserve_points() ? strict_object_add(call, &event->object, STRICT_EVENT, device)
+                            : strict_fail(call, HELIO_OUT_OF_MEMORY, "no host memory for a point");
   if (status != HELIO_OK) {
     strict_current->events--;
     strict_release(event);
