@@ -117,18 +117,49 @@ static group *group_new(group_registry *registry, const helio_communicator_optio
   return g;
 }
 
-/* The group of this id, made by whoever comes first. Holds a reference. */
-static group *enter(group_registry *registry, const helio_communicator_options *options) {
-  pthread_mutex_lock(&registry->lock);
+/* The registry's lock is held. */
+static group *find(const group_registry *registry, const void *id) {
   group *g = registry->first;
-  while (g && memcmp(g->id, options->id, sizeof g->id) != 0) g = g->next;
-  if (!g && (g = group_new(registry, options))) {
+  while (g && memcmp(g->id, id, sizeof g->id) != 0) g = g->next;
+  return g;
+}
+
+static bool is_refused(const group_registry *registry, const void *id) {
+  uint32_t count = registry->refusals < GROUP_REFUSALS ? registry->refusals : GROUP_REFUSALS;
+  for (uint32_t i = 0; i < count; i++) {
+    if (memcmp(registry->refused[i], id, HELIO_COLLECTIVE_ID_SIZE) == 0) return true;
+  }
+  return false;
+}
+
+/* Those who wait are told by the group, those who come later find its id. */
+helio_status group_refuse(group_registry *registry, const helio_communicator_options *options, helio_status status) {
+  char message[60];
+  snprintf(message, sizeof message, "rank %u could not join the group", options->rank);
+  pthread_mutex_lock(&registry->lock);
+  group *g = find(registry, options->id);
+  if (g) break_up(g, HELIO_ABORTED, message);
+  memcpy(registry->refused[registry->refusals++ % GROUP_REFUSALS], options->id, HELIO_COLLECTIVE_ID_SIZE);
+  pthread_mutex_unlock(&registry->lock);
+  return status;
+}
+
+/* The group of this id, made by whoever comes first. Holds a reference. */
+static helio_status enter(group_registry *registry, const helio_communicator_options *options, group **result) {
+  const helio_host *host = registry->host;
+  pthread_mutex_lock(&registry->lock);
+  group *g = find(registry, options->id);
+  bool refused = is_refused(registry, options->id);
+  if (!g && !refused && (g = group_new(registry, options))) {
     g->next = registry->first;
     registry->first = g;
   }
   if (g) g->references++;
   pthread_mutex_unlock(&registry->lock);
-  return g;
+  *result = g;
+  if (g) return HELIO_OK;
+  if (refused) return host->fail(host, HELIO_ABORTED, "another rank could not join the group");
+  return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for a group of %u ranks", options->rank_count);
 }
 
 static void drop(group *g) {
@@ -186,14 +217,16 @@ helio_status group_join(group_registry *registry, const helio_communicator_optio
     return host->fail(host, HELIO_INVALID_ARGUMENT, "there is no rank %u in a group of %u", options->rank,
                       options->rank_count);
   }
+  group *g = NULL;
   helio_communicator *c = host->allocate(host, sizeof *c);
-  group *g = c ? enter(registry, options) : NULL;
-  if (!g) {
+  helio_status status =
+      c ? enter(registry, options, &g) : host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for a communicator");
+  if (status) {
     if (c) host->release(host, c);
-    return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for a group of %u ranks", options->rank_count);
+    return group_refuse(registry, options, status);
   }
   *c = (helio_communicator){g, options->rank};
-  helio_status status = take_seat(c, options, own);
+  status = take_seat(c, options, own);
   if (status) {
     drop(g);
     host->release(host, c);

@@ -51,12 +51,16 @@ typedef struct group {
   group_rank rank[];
 } group;
 
+enum { GROUP_REFUSALS = 8 };
+
 /* All groups of a plugin's state. */
 typedef struct group_registry {
   const helio_host *host;
   pthread_mutex_t lock;
   uint64_t last_number;
   group *first;
+  unsigned char refused[GROUP_REFUSALS][HELIO_COLLECTIVE_ID_SIZE]; /* groups that a rank could not join, the latest */
+  uint32_t refusals;
 } group_registry;
 
 /* One rank, as it is handed to the core. */
@@ -72,6 +76,9 @@ void group_new_id(group_registry *registry, void *id);
 /* Joins and waits for all ranks. `own` can be seen by the others when they have joined. */
 helio_status group_join(group_registry *registry, const helio_communicator_options *options, void *own,
                         helio_communicator **communicator);
+
+/* This rank has failed before it could join, which the others need not wait for. Returns the status. */
+helio_status group_refuse(group_registry *registry, const helio_communicator_options *options, helio_status status);
 
 /* Frees the communicator. What others could still want of this rank must be settled. */
 void group_leave(helio_communicator *communicator);

@@ -61,7 +61,7 @@ static helio_status create(helio_plugin_state *state, const helio_communicator_o
                            helio_communicator **communicator) {
   ring_rank *rank = NULL;
   helio_status status = rank_new(state->host, options->member, state->chunk_bytes, &rank);
-  if (status) return status;
+  if (status) return group_refuse(&state->registry, options, status);
   status = group_join(&state->registry, options, rank, communicator);
   if (status) rank_free(state->host, rank);
   return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/json.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,20 +56,43 @@ json_t *hi_json_key(hi_json_walk *walk) {
   return NULL;
 }
 
-/* jansson's words, without its advice to the programmer. It has none for want of memory. */
+/* jansson does not come through a lack of memory: it cuts strings short without a word, or ends the program. So what it
+ * may need is asked for before; what it did not get all the same is seen by errno. */
+json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error) {
+  enum { NEEDED_PER_BYTE = 75, NEEDED = 4096 };
+  errno = 0;
+  void *needed = malloc(NEEDED + NEEDED_PER_BYTE * length);
+  bool enough = needed;
+  free(needed);
+  json_t *value = enough ? json_loadb(text, length, flags, error) : NULL;
+  if (enough && errno != ENOMEM) return value;
+  json_decref(value);
+  *error = (json_error_t){0};
+  return NULL;
+}
+
+/* Of the string that begins at the next byte, with its quotes. */
+static size_t string_length(const hi_json_walk *walk) {
+  size_t end = walk->at + 1;
+  while (end < walk->length && walk->text[end] != '"') end += walk->text[end] == '\\' ? 2 : 1;
+  return end < walk->length ? end + 1 - walk->at : walk->length - walk->at;
+}
+
+/* jansson's words, without its advice to the programmer. */
 static void set_problem(hi_json_walk *walk, const char *text) {
-  if (!*text) text = "no memory is left";
+  walk->no_memory = !*text;
+  if (walk->no_memory) text = "no memory is left";
   const char *advice = strstr(text, " without JSON_ALLOW_NUL");
   snprintf(walk->problem, sizeof walk->problem, "%.*s", advice ? (int)(advice - text) : 180, text);
 }
 
 json_t *hi_json_value(hi_json_walk *walk, size_t limit) {
-  size_t left = walk->length - walk->at;
+  size_t left = next_is(walk, '"') ? string_length(walk) : walk->length - walk->at;
   size_t given = left < limit ? left : limit;
   json_error_t error;
-  json_t *value = json_loadb(walk->text + walk->at, given,
-                             JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
-  if (!value && given < left && (size_t)error.position >= given) {
+  json_t *value = hi_json_load(walk->text + walk->at, given,
+                               JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
+  if (!value && *error.text && given < left && (size_t)error.position >= given) {
     snprintf(walk->problem, sizeof walk->problem, "a value has more than %zu bytes", limit);
     return NULL;
   }
@@ -85,16 +109,19 @@ bool hi_json_end(hi_json_walk *walk) {
 }
 
 /* Not json_dumps(): what that returns is to be freed as the program around us told jansson to. */
-char *hi_json_quoted(const char *text) {
+helio_status hi_json_quoted(const char *text, char **result) {
+  errno = 0;
   json_t *string = json_string(text);
   size_t length = json_dumpb(string, NULL, 0, JSON_ENCODE_ANY); /* 0 of NULL */
   char *quoted = length ? malloc(length + 1) : NULL;
   bool whole = quoted && json_dumpb(string, quoted, length, JSON_ENCODE_ANY) == length;
+  helio_status status = whole ? HELIO_OK : errno == ENOMEM ? HELIO_OUT_OF_MEMORY : HELIO_INVALID_ARGUMENT;
   json_decref(string);
-  if (whole) {
-    quoted[length] = 0;
-    return quoted;
+  if (status) {
+    free(quoted);
+    return status;
   }
-  free(quoted);
-  return NULL;
+  quoted[length] = 0;
+  *result = quoted;
+  return HELIO_OK;
 }

@@ -4,6 +4,7 @@
 #ifndef HI_JSON_H
 #define HI_JSON_H
 
+#include <helio/helio.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@ typedef struct hi_json_walk {
   size_t at;         /* the next byte; where the problem is if there is one */
   bool first;        /* no member of the object was met yet */
   char problem[200]; /* "" as long as all is well */
+  bool no_memory;    /* is the problem, as far as can be told */
 } hi_json_walk;
 
 /* Goes into the object that begins at the next byte. False with a problem if none begins there. */
@@ -30,7 +32,11 @@ json_t *hi_json_value(hi_json_walk *walk, size_t limit);
 /* Nothing but white space may follow. False with a problem. */
 bool hi_json_end(hi_json_walk *walk);
 
-/* A string as JSON, quoted, which the caller frees with free(). NULL if it is not UTF-8 or memory is out. */
-char *hi_json_quoted(const char *text);
+/* A string as JSON, quoted, which the caller frees with free(). HELIO_INVALID_ARGUMENT, without the error set: it is
+ * not UTF-8; HELIO_OUT_OF_MEMORY, likewise. */
+helio_status hi_json_quoted(const char *text, char **quoted);
+
+/* json_loadb(). Where memory is out it is NULL, and the text of the error is empty. */
+json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error);
 
 #endif

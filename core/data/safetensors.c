@@ -145,6 +145,7 @@ static helio_status read_header(hi_safetensors *file, char **text, uint64_t *len
 }
 
 static helio_status fail_json(const hi_safetensors *file, const hi_json_walk *walk) {
+  if (walk->no_memory) return no_memory(file->path);
   return fail_at(file, HELIO_BAD_DATA, LENGTH_BYTES + walk->at, "the header is not as it should be: %s", walk->problem);
 }
 
@@ -440,11 +441,10 @@ void hi_safetensors_abandon(hi_safetensors_writer *writer) {
 
 /* NULL with the error set. */
 static char *quoted(const hi_safetensors_writer *writer, const char *text, const char *what) {
-  char *copy = text ? hi_json_quoted(text) : NULL;
-  if (!copy) {
-    hi_fail(HELIO_INVALID_ARGUMENT, "%s: %s is %s", writer->path, what,
-            text ? "not UTF-8, or no memory is left" : "NULL");
-  }
+  char *copy = NULL;
+  helio_status status = text ? hi_json_quoted(text, &copy) : HELIO_INVALID_ARGUMENT;
+  if (status == HELIO_OUT_OF_MEMORY) no_memory(writer->path);
+  if (status) hi_fail(status, "%s: %s is %s", writer->path, what, text ? "not UTF-8" : "NULL");
   return copy;
 }
 
@@ -461,7 +461,7 @@ static helio_status add(hi_safetensors_writer *writer, const char *name, additio
   }
   added.bytes = bytes;
   added.name = quoted(writer, name, "the name of a tensor");
-  if (!added.name) return HELIO_INVALID_ARGUMENT;
+  if (!added.name) return helio_error_pending();
   addition *larger = grown(writer->tensors, writer->count, sizeof added);
   if (!larger) {
     free(added.name);
@@ -593,6 +593,7 @@ static helio_status fail_file(const replacement *new, const char *doing) {
 
 static helio_status open_folder(replacement *new) {
   new->target = realpath(new->path, NULL);
+  if (!new->target && errno == ENOMEM) return no_memory(new->path);
   if (!new->target) new->target = strdup(new->path); /* not there yet; other causes will come up again */
   if (!new->target) return no_memory(new->path);
   char *slash = strrchr(new->target, '/');

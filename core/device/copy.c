@@ -99,18 +99,10 @@ static void staging_return(hi_device *device, struct hi_staging *staging) {
   pthread_mutex_unlock(&device->lock);
 }
 
-helio_status hi_copy_in_written(hi_device *device, helio_place target, size_t bytes, hi_write *write,
-                                const void *argument) {
+static helio_status copy_staged(hi_device *device, struct hi_staging *staging, helio_place target, size_t bytes) {
   const helio_member *m = &device->member;
   helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
-  struct hi_staging *staging = NULL;
-  hi_reason_clear();
-  helio_status status = staging_take(device, bytes, &staging);
-  if (status) {
-    return hi_fail(status, "preparing to copy %zu bytes to %s: %s", bytes, device->name, hi_reason(status));
-  }
-  write(argument, staging->memory, bytes);
-  status = m->memory->copy_in(m->device, stream, target, staging->memory, bytes);
+  helio_status status = m->memory->copy_in(m->device, stream, target, staging->memory, bytes);
   if (!status) {
     status = m->streams->event_record(m->device, staging->event, stream);
     /* Without the event only an idle stream tells that the device has read it. */
@@ -120,8 +112,18 @@ helio_status hi_copy_in_written(hi_device *device, helio_place target, size_t by
   return status ? hi_device_failed(device, status, "copying to the device") : HELIO_OK;
 }
 
-static void write_copy(const void *source, void *memory, size_t bytes) {
-  memcpy(memory, source, bytes);
+static helio_status cannot_stage(const hi_device *device, helio_status status, size_t bytes) {
+  return hi_fail(status, "preparing to copy %zu bytes to %s: %s", bytes, device->name, hi_reason(status));
+}
+
+helio_status hi_copy_in_written(hi_device *device, helio_place target, size_t bytes, hi_write *write,
+                                const void *argument) {
+  struct hi_staging *staging = NULL;
+  hi_reason_clear();
+  helio_status status = staging_take(device, bytes, &staging);
+  if (status) return cannot_stage(device, status, bytes);
+  write(argument, staging->memory, bytes);
+  return copy_staged(device, staging, target, bytes);
 }
 
 /* ---- host and device ---- */
@@ -135,12 +137,17 @@ static helio_status copy_in_directly(hi_device *device, helio_place target, cons
   return status ? hi_device_failed(device, status, "copying to the device") : HELIO_OK;
 }
 
+/* Where no memory can be had for staging, the device is waited for. */
 helio_status hi_copy_in(hi_device *device, helio_place target, const void *source, size_t bytes) {
+  struct hi_staging *staging = NULL;
   if (bytes == 0) return HELIO_OK;
   hi_reason_clear();
   bool directly = device->synchronous || bytes > HI_LARGEST_STAGED;
-  if (directly) return copy_in_directly(device, target, source, bytes);
-  return hi_copy_in_written(device, target, bytes, write_copy, source);
+  helio_status status = directly ? HELIO_OK : staging_take(device, bytes, &staging);
+  if (directly || status == HELIO_OUT_OF_MEMORY) return copy_in_directly(device, target, source, bytes);
+  if (status) return cannot_stage(device, status, bytes);
+  memcpy(staging->memory, source, bytes);
+  return copy_staged(device, staging, target, bytes);
 }
 
 helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes) {
@@ -153,6 +160,15 @@ helio_status hi_copy_out(hi_device *device, void *target, helio_place source, si
   if (!status) status = hi_status_read(device, &reading);
   if (!status) status = device->member.streams->synchronize(handle, stream);
   return status ? hi_device_failed(device, status, "copying to the host") : hi_status_judge(device, &reading);
+}
+
+helio_status hi_clear(hi_device *device, helio_place target, size_t bytes) {
+  static const unsigned char zero = 0;
+  if (bytes == 0) return HELIO_OK;
+  const helio_member *m = &device->member;
+  hi_reason_clear();
+  helio_status status = m->memory->fill(m->device, device->streams[HI_STREAM_COMPUTE], target, &zero, 1, bytes);
+  return status ? hi_device_failed(device, status, "clearing") : HELIO_OK;
 }
 
 /* ---- between devices ---- */

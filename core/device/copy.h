@@ -19,6 +19,9 @@ helio_status hi_copy_in_written(hi_device *device, helio_place target, size_t by
 /* To host memory, waits for it. Also reports what went wrong on the device before. */
 helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes);
 
+/* Zeros, in the order of the compute stream. */
+helio_status hi_clear(hi_device *device, helio_place target, size_t bytes);
+
 /* Between any two devices, in the order of their compute streams. */
 helio_status hi_copy(hi_device *to, helio_place target, hi_device *from, helio_place source, size_t bytes);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/json.h"
 #include "runtime/error.h"
 
 /* The keys of all layers. */
@@ -52,8 +53,10 @@ helio_layer *helio_layer_from_config(const char *class_name, const char *text) {
   const hi_layer_kind *kind = hi_layer_kind_of(class_name);
   if (!kind) return NULL;
   json_error_t error; /* jansson itself limits the depth */
-  json_t *config = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-  if (!json_is_object(config)) {
+  json_t *config = hi_json_load(text, strlen(text), JSON_REJECT_DUPLICATES, &error);
+  if (!config && !*error.text) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the config of a layer %s", class_name);
+  } else if (!json_is_object(config)) {
     hi_fail(HELIO_INVALID_ARGUMENT, "the config of a layer %s is not a JSON object: %s", class_name,
             config ? "it is a list" : error.text);
   }

@@ -2,6 +2,7 @@
 /* Names in configs, and objects that Keras has serialized: {"module", "class_name", "config", "registered_name"}. */
 #include <string.h>
 
+#include "data/json.h"
 #include "nn/config_forms.h"
 #include "nn/initializer.h"
 #include "nn/layer_help.h"
@@ -60,8 +61,10 @@ static json_t *write_interpolation(const hi_field *field, const void *place) {
 
 /* The value that ends at the next '|', which is passed over. */
 static json_t *next_value(const char **only) {
+  json_error_t error;
   size_t length = strcspn(*only, "|");
-  json_t *value = json_loadb(*only, length, JSON_DECODE_ANY, NULL);
+  json_t *value = hi_json_load(*only, length, JSON_DECODE_ANY, &error);
+  if (!value) hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a config");
   *only += length + ((*only)[length] == '|');
   return value;
 }

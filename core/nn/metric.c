@@ -276,10 +276,10 @@ static helio_status update(const helio_metric_update_options *o) {
   if (!status) status = kind->family->add(metric, kind, o, additions);
   if (!status) atomic_store(&metric->kind, kind);
   for (int i = 0; !status && i < metric->variables.count; i++) {
-    helio_tensor *addition = hi_in_type(additions[i], metric->options.type);
-    status = addition ? helio_assign_add(metric->states[i], addition) : helio_error_pending();
+    additions[i] = hi_in_type(additions[i], metric->options.type);
+    if (!additions[i]) status = helio_error_pending();
   }
-  return status;
+  return status ? status : hi_variables_add(&metric->variables, additions);
 }
 
 helio_status helio_metric_update_with(const helio_metric_update_options *given) {
@@ -323,8 +323,7 @@ helio_status helio_metric_reset(helio_metric *metric) {
   if (status) return status;
   helio_scope pool = begin();
   for (int i = 0; !status && atomic_load(&metric->ready) && i < metric->variables.count; i++) {
-    helio_tensor *zeros = helio_fill(helio_variable_shape(metric->states[i]), 0, .type = metric->options.type);
-    status = zeros ? helio_assign(metric->states[i], zeros) : helio_error_pending();
+    status = hi_variable_clear(metric->states[i]);
   }
   return finish(metric, &pool, status);
 }

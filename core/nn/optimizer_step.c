@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One step of an optimizer: gradients are checked, then prepared (averaged, clipped), which writes nothing, then every
- * variable is updated in place. Nothing is read back from a device. */
+/* One step of an optimizer: gradients are checked, then prepared (averaged, clipped), then every update is, which takes
+ * all memory that it needs; nothing is written so far. Then the step counts, and every variable is updated in place:
+ * only a device can fail in that. Nothing is read back from a device. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/copy.h"
 #include "nn/optimizer.h"
 #include "ops/journal.h"
 #include "ops/options.h"
@@ -174,6 +176,14 @@ static helio_status prepare(const helio_optimizer *optimizer, hi_gradient *gradi
 
 /* ---- updating ---- */
 
+/* What a replica does in one step. */
+typedef struct turn {
+  helio_optimizer *optimizer;
+  bool waits; /* gradients are added up, and the variables stay as they are */
+  hi_update_step step;
+  hi_prepared *updates; /* by variable; without a plan where there is no gradient */
+} turn;
+
 /* Fills in the gradient. Of rows, those of one index become one; where the row squares, the squares are of each by
  * itself, as Keras has it. */
 static helio_status give_gradient(const hi_row *row, const hi_gradient *gradient, helio_tensor **inputs) {
@@ -191,57 +201,52 @@ static helio_status give_gradient(const hi_row *row, const hi_gradient *gradient
   return status;
 }
 
-/* Runs an update's row. Weights and slots stand in their places of `inputs`. */
-static helio_status run_update(helio_operation operation, helio_tensor **inputs, const hi_gradient *gradient,
-                               const helio_scalar *scalars, bool nesterov) {
-  helio_tensor *outputs[HI_MAX_OUTPUTS];
+/* Prepares an update's row. Weights and slots stand in their places of the inputs. */
+static helio_status prepare_update(hi_prepared *update, helio_operation operation, const hi_gradient *gradient,
+                                   const helio_scalar *scalars, bool nesterov) {
   const hi_row *row = hi_row_of(operation);
-  hi_call call = {.row = row, .inputs = inputs, .input_count = (int)strlen(row->inputs)};
-  helio_status status = give_gradient(row, gradient, inputs);
+  hi_call *call = &update->call;
+  helio_status status = give_gradient(row, gradient, update->inputs);
   if (status) return status;
-  memcpy(call.scalars, scalars, sizeof call.scalars);
-  if (row->attributes_size) call.attributes.sgd = (helio_sgd_attributes){sizeof(helio_sgd_attributes), nesterov, 0};
-  return hi_dispatch(&call, outputs);
+  call->row = row;
+  call->input_count = (int)strlen(row->inputs);
+  memcpy(call->scalars, scalars, sizeof call->scalars);
+  if (row->attributes_size) call->attributes.sgd = (helio_sgd_attributes){sizeof(helio_sgd_attributes), nesterov, 0};
+  return hi_dispatch_prepare(update);
 }
 
-static helio_status update(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *user) {
-  const hi_update_step *step = user;
-  helio_tensor *inputs[HI_MAX_FIXED_INPUTS] = {hi_variable_tensor(optimizer->tracked.variables[variable])};
+static helio_status prepare_change(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *user) {
+  const turn *t = user;
+  hi_prepared *update = &t->updates[variable];
+  update->inputs[0] = hi_variable_tensor(optimizer->tracked.variables[variable]);
   for (int i = 0; i < optimizer->slot_count; i++) {
-    inputs[optimizer->slots[i].place] = hi_variable_tensor(hi_optimizer_slot(optimizer, variable, i));
+    update->inputs[optimizer->slots[i].place] = hi_variable_tensor(hi_optimizer_slot(optimizer, variable, i));
   }
-  return run_update(optimizer->kind->update, inputs, gradient, step->scalars, optimizer->options.nesterov);
+  return prepare_update(update, optimizer->kind->update, gradient, t->step.scalars, optimizer->options.nesterov);
+}
+
+/* A step of gradient descent by −1 adds, and knows rows. */
+static helio_status prepare_waiting(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *user) {
+  static const helio_scalar add[HI_MAX_SCALARS] = {{.real = -1}};
+  const turn *t = user;
+  hi_prepared *update = &t->updates[variable];
+  update->inputs[0] = hi_variable_tensor(hi_optimizer_accumulator(optimizer, variable));
+  return prepare_update(update, HELIO_OP_SGD_UPDATE, gradient, add, false);
 }
 
 static helio_status clear_accumulators(const helio_optimizer *optimizer) {
   helio_status status = HELIO_OK;
   for (int i = 0; i < optimizer->tracked.count && !status; i++) {
-    helio_variable *waiting = hi_optimizer_accumulator(optimizer, i);
+    const helio_variable *waiting = hi_optimizer_accumulator(optimizer, i);
     if (!waiting) break;
     const helio_tensor *own = hi_variable_tensor(waiting);
-    helio_scope device = hi_placement_enter(own->device);
-    status = helio_assign(waiting, helio_fill(own->shape, 0, .type = own->type));
-    helio_device_leave(&device);
+    atomic_fetch_add(&own->block->version, 1);
+    status = hi_clear(own->device, hi_tensor_place(own), hi_tensor_bytes(own));
   }
   return status;
 }
 
 /* ---- the step ---- */
-
-/* A step of gradient descent by −1 adds, and knows rows. */
-static helio_status wait_for_more(const helio_optimizer *optimizer, int variable, hi_gradient *gradient, void *unused) {
-  (void)unused;
-  static const helio_scalar add[HI_MAX_SCALARS] = {{.real = -1}};
-  helio_tensor *inputs[HI_MAX_FIXED_INPUTS] = {hi_variable_tensor(hi_optimizer_accumulator(optimizer, variable))};
-  return run_update(HELIO_OP_SGD_UPDATE, inputs, gradient, add, false);
-}
-
-/* What a replica does in one step. */
-typedef struct turn {
-  helio_optimizer *optimizer;
-  bool waits; /* gradients are added up, and the variables stay as they are */
-  hi_update_step step;
-} turn;
 
 static turn next_turn(helio_optimizer *optimizer) {
   int every = optimizer->options.accumulate_steps;
@@ -265,24 +270,34 @@ static helio_status count_turn(void *const *brought, int count) {
   return HELIO_OK;
 }
 
-static helio_status write_all(turn *t, hi_gradient *gradients) {
-  if (t->waits) return for_each(t->optimizer, gradients, wait_for_more, NULL);
-  helio_status status = for_each(t->optimizer, gradients, update, &t->step);
-  return status ? status : clear_accumulators(t->optimizer);
+static helio_status prepare_all(turn *t, hi_gradient *gradients) {
+  if (t->waits) return for_each(t->optimizer, gradients, prepare_waiting, t);
+  helio_status status = prepare(t->optimizer, gradients);
+  return status ? status : for_each(t->optimizer, gradients, prepare_change, t);
+}
+
+static helio_status write_all(const turn *t) {
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < t->optimizer->tracked.count && !status; i++) {
+    if (t->updates[i].plan) status = hi_dispatch_prepared(&t->updates[i]);
+  }
+  return status || t->waits ? status : clear_accumulators(t->optimizer);
 }
 
 /* The step counts where every replica has come to it: behind that there are only writes, the same on each. The
- * gradients are the sums of all replicas'. */
+ * gradients are the sums of all replicas'. A replica that cannot write is not like the others any more, whatever the
+ * reason, and is lost with its device. */
 static helio_status take_step(turn *t, hi_replicas *together, hi_gradient *gradients,
                               const helio_variables *variables) {
   helio_status status = check_missing(t->optimizer, gradients, variables);
-  if (!status && !t->waits) status = prepare(t->optimizer, gradients);
+  if (!status) status = prepare_all(t, gradients);
   if (!status && together) status = together->services->commit(together, count_turn, t);
   if (status) return status;
   hi_step_keep();
-  status = write_all(t, gradients);
-  hi_step_keep();
-  return status || together ? status : count_turn((void *[]){t}, 1);
+  status = write_all(t);
+  if (!together) return status ? status : count_turn((void *[]){t}, 1);
+  if (status) hi_device_suspect(together->devices[hi_replica_of(together)], HELIO_DEVICE_FAILURE);
+  return status;
 }
 
 /* From gradients that come one by one to the step. */
@@ -315,9 +330,12 @@ static helio_status step_begin(step *s, helio_optimizer *optimizer, const helio_
   if (!status) status = hi_optimizer_track(optimizer, variables);
   if (status) return status;
   int count = optimizer->tracked.count;
-  s->list = calloc((size_t)count + 1, sizeof *s->list);
-  if (!s->list) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a list of %d gradients", count);
   s->turn = next_turn(optimizer);
+  s->list = calloc((size_t)count + 1, sizeof *s->list);
+  s->turn.updates = calloc((size_t)count + 1, sizeof *s->turn.updates);
+  if (!s->list || !s->turn.updates) {
+    return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a list of %d gradients", count);
+  }
   if (!s->together) return HELIO_OK;
   s->summing = s->together->services->sums_begin(s->together, optimizer->number, s->list, count);
   return s->summing ? HELIO_OK : helio_error_pending();
@@ -350,6 +368,8 @@ static helio_status step_end(step *s) {
   if (s->summing) status = s->together->services->sums_end(s->summing);
   if (!status) status = take_step(&s->turn, s->together, s->list, s->variables);
   hi_tape_resume();
+  for (int i = 0; s->turn.updates && i < s->optimizer->tracked.count; i++) hi_prepared_end(&s->turn.updates[i]);
+  free(s->turn.updates);
   free(s->list);
   return status;
 }

@@ -181,6 +181,36 @@ helio_tensor *hi_dispatch_one(hi_call *call) {
   return hi_dispatch(call, outputs) ? NULL : outputs[0];
 }
 
+/* ---- in two parts ---- */
+
+helio_status hi_dispatch_prepare(hi_prepared *p) {
+  choice where = {0};
+  p->call.inputs = p->inputs;
+  helio_status status = hi_call_check(&p->call);
+  if (!status) status = choose(&p->call, &where);
+  if (status) return status;
+  p->plan = where.plan;
+  p->device = where.device;
+  status = gather_inputs(&p->call, &where, p->places, p->moved);
+  return status ? status : hi_plan_workspace(p->plan, p->device, HI_STREAM_COMPUTE, &p->workspace);
+}
+
+helio_status hi_dispatch_prepared(const hi_prepared *p) {
+  helio_status status = HELIO_OK;
+  hi_placement_log(p->call.row, p->device);
+  if (p->inputs[0]->elements > 0) {
+    status = hi_plan_run_in(p->workspace, p->plan, p->device, HI_STREAM_COMPUTE, &p->call, p->places);
+    if (!status) status = return_moved(&p->call, p->moved);
+  }
+  count_writes(&p->call);
+  return status;
+}
+
+void hi_prepared_end(hi_prepared *p) {
+  if (p->plan) hi_plan_release(p->plan);
+  hi_block_release(p->workspace);
+}
+
 bool hi_runs_where_wanted(hi_call *call) {
   choice where = {0};
   hi_request request = hi_placement_request();

@@ -302,13 +302,15 @@ static helio_status run_with_word(const hi_plan *plan, hi_device *device, int st
   return status;
 }
 
-helio_status hi_plan_run(const hi_plan *plan, hi_device *device, int stream, const hi_call *call,
-                         const helio_place *places) {
-  hi_block *workspace = NULL;
-  if (plan->workspace > 0) {
-    workspace = hi_arena_allocate(device->arena, plan->workspace, stream, "workspace");
-    if (!workspace) return helio_error_pending();
-  }
+helio_status hi_plan_workspace(const hi_plan *plan, hi_device *device, int stream, hi_block **workspace) {
+  *workspace = NULL;
+  if (plan->workspace == 0) return HELIO_OK;
+  *workspace = hi_arena_allocate(device->arena, plan->workspace, stream, "workspace");
+  return *workspace ? HELIO_OK : helio_error_pending();
+}
+
+helio_status hi_plan_run_in(const hi_block *workspace, const hi_plan *plan, hi_device *device, int stream,
+                            const hi_call *call, const helio_place *places) {
   helio_run run = {.size = sizeof run,
                    .stream = device->streams[stream],
                    .places = places,
@@ -325,8 +327,16 @@ helio_status hi_plan_run(const hi_plan *plan, hi_device *device, int stream, con
     status = may_report ? run_with_word(plan, device, stream, &run) : plan->kernel->run(plan->prepared, &run);
   hi_done();
   hi_device_suspect(device, status);
-  hi_block_release(workspace);
   return status ? hi_device_failed(device, status, call->row->info.label) : HELIO_OK;
+}
+
+helio_status hi_plan_run(const hi_plan *plan, hi_device *device, int stream, const hi_call *call,
+                         const helio_place *places) {
+  hi_block *workspace;
+  helio_status status = hi_plan_workspace(plan, device, stream, &workspace);
+  if (!status) status = hi_plan_run_in(workspace, plan, device, stream, call, places);
+  hi_block_release(workspace);
+  return status;
 }
 
 int hi_plan_count(hi_device *device) {

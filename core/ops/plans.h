@@ -21,6 +21,12 @@ void hi_plan_release(hi_plan *plan);
 helio_status hi_plan_run(const hi_plan *plan, hi_device *device, int stream, const hi_call *call,
                          const helio_place *places);
 
+/* The same in two parts: the memory that it needs besides the arguments, to be released, or NULL if it needs none; and
+ * the run itself, in which only the device can fail. */
+helio_status hi_plan_workspace(const hi_plan *plan, hi_device *device, int stream, hi_block **workspace);
+helio_status hi_plan_run_in(const hi_block *workspace, const hi_plan *plan, hi_device *device, int stream,
+                            const hi_call *call, const helio_place *places);
+
 /* How many plans a device keeps at the most, and how many it has now: for tests. */
 enum { HI_MOST_PLANS = 2048 };
 int hi_plan_count(hi_device *device);

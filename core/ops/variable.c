@@ -285,16 +285,19 @@ helio_status helio_assign(helio_variable *variable, helio_tensor *value) {
   return status ? status : change(variable, value, NULL);
 }
 
+static helio_status check_sum(const char *method, const helio_variable *variable, helio_tensor *value) {
+  helio_status status = check_value(variable, value);
+  if (status || !apart(variable) || variable->aggregation != HELIO_AGGREGATE_SUM) return status;
+  return hi_fail(HELIO_WRONG_STATE,
+                 "SyncOnReadVariable does not support `%s` in cross-replica context when aggregation is set to "
+                 "HELIO_AGGREGATE_SUM: %s",
+                 method, variable->name);
+}
+
 static helio_status assign_sum(const char *function, const char *method, helio_variable *variable, helio_tensor *value,
                                operation *combine) {
   helio_status status = hi_enter(function);
-  if (!status) status = check_value(variable, value);
-  if (!status && apart(variable) && variable->aggregation == HELIO_AGGREGATE_SUM) {
-    status = hi_fail(HELIO_WRONG_STATE,
-                     "SyncOnReadVariable does not support `%s` in cross-replica context when aggregation is set to "
-                     "HELIO_AGGREGATE_SUM: %s",
-                     method, variable->name);
-  }
+  if (!status) status = check_sum(method, variable, value);
   return status ? status : change(variable, value, combine);
 }
 
@@ -304,6 +307,49 @@ helio_status helio_assign_add(helio_variable *variable, helio_tensor *value) {
 
 helio_status helio_assign_sub(helio_variable *variable, helio_tensor *value) {
   return assign_sum(__func__, "assign_sub", variable, value, helio_sub);
+}
+
+/* All sums are formed before the first is written. */
+static helio_status add_all(const helio_variables *variables, helio_tensor *const *additions) {
+  helio_tensor *sums[HI_MOST_ADDED];
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < variables->count && !status; i++) {
+    helio_tensor *copy = hi_variable_tensor(variables->at[i]);
+    status = check_sum("assign_add", variables->at[i], additions[i]);
+    if (status) return status;
+    helio_scope device = hi_placement_enter(copy->device);
+    sums[i] = helio_add(copy, additions[i]);
+    helio_device_leave(&device);
+    if (!sums[i]) status = helio_error_pending();
+  }
+  for (int i = 0; i < variables->count && !status; i++) {
+    status = write_copy(hi_variable_tensor(variables->at[i]), sums[i]);
+  }
+  return status;
+}
+
+helio_status hi_variables_add(const helio_variables *variables, helio_tensor *const *additions) {
+  helio_scope pool = helio_pool_enter();
+  hi_tape_pause();
+  helio_status status = add_all(variables, additions);
+  hi_tape_resume();
+  helio_pool_leave(&pool);
+  return status;
+}
+
+helio_status hi_variable_clear(helio_variable *variable) {
+  int replica = hi_replica_of(variable->replicas);
+  helio_status status = HELIO_OK;
+  if (!hi_variable_usable(variable) || !hi_variable_assignable(variable)) return helio_error_pending();
+  for (int i = 0; i < copies_of(variable) && !status; i++) {
+    helio_tensor *copy = copy_at(variable, i);
+    if (replica >= 0 && i != replica) continue;
+    status = hi_journal_write(copy);
+    if (status) break;
+    atomic_fetch_add(&copy->block->version, 1);
+    status = hi_clear(copy->device, hi_tensor_place(copy), hi_tensor_bytes(copy));
+  }
+  return status;
 }
 
 /* As an assignment, which divides, where the value is the sum of copies. */

@@ -38,6 +38,14 @@ helio_tensor *hi_variable_read(const helio_variable *variable);
 /* Writes host data of the variable's size into it, outside of replicas. */
 helio_status hi_variable_write(helio_variable *variable, const void *data);
 
+/* Adds to variables that are synchronised on read, or were made outside of strategies, as helio_assign_add() does: to
+ * all of them or, unless a device fails, to none. At most HI_MOST_ADDED. */
+enum { HI_MOST_ADDED = 8 };
+helio_status hi_variables_add(const helio_variables *variables, helio_tensor *const *additions);
+
+/* Makes it zeros: the thread's copy in a replica, all outside of replicas. Needs memory only inside of steps. */
+helio_status hi_variable_clear(helio_variable *variable);
+
 /* Counts changes of which variables there are and which of them are trainable: lists made before are to be made anew.
  */
 unsigned hi_variables_generation(void);

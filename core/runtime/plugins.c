@@ -75,6 +75,7 @@ static bool open_file(hi_plugin *plugin) {
 static bool probe(hi_plugin *plugin) {
   char reason[600];
   helio_status status = hi_environment_add(plugin->report.name, plugin->entry.parameters, reason, sizeof reason);
+  plugin->no_memory = status == HELIO_OUT_OF_MEMORY;
   if (status) {
     return refuse(plugin, status == HELIO_ABI_MISMATCH ? HELIO_PLUGIN_MALFORMED : HELIO_PLUGIN_PROBE_FAILED, "%s",
                   reason);
@@ -83,6 +84,7 @@ static bool probe(hi_plugin *plugin) {
   hi_log(HELIO_LOG_DEBUG, "probing plugin %s (%s)", plugin->report.name, plugin->report.path);
   hi_reason_clear();
   status = plugin->entry.probe(&plugin->host, &answer);
+  plugin->no_memory = status == HELIO_OUT_OF_MEMORY;
   if (status) return refuse(plugin, HELIO_PLUGIN_PROBE_FAILED, "%s", hi_reason(status));
   answer.reason[sizeof answer.reason - 1] = 0;
   plugin->report.devices = (int)answer.devices;
@@ -99,6 +101,7 @@ static bool start(hi_plugin *plugin) {
   hi_log(HELIO_LOG_DEBUG, "starting plugin %s", plugin->report.name);
   hi_reason_clear();
   helio_status status = plugin->entry.init(&plugin->host, &plugin->state);
+  plugin->no_memory = status == HELIO_OUT_OF_MEMORY;
   if (status) return refuse(plugin, HELIO_PLUGIN_INIT_FAILED, "%s", hi_reason(status));
   plugin->started = true;
   return true;
@@ -225,8 +228,9 @@ static helio_status cannot_have(const char *name, size_t length, const hi_plugin
   list_usable(usable, sizeof usable);
   if (plugin) {
     bool wrong_kind = plugin->report.status == HELIO_PLUGIN_USABLE;
-    return hi_fail(HELIO_NO_DEVICE, "HELIO_BACKEND asks for %.*s, but plugin %s is not usable: %s%s%s. Usable: %s",
-                   (int)length, name, plugin->report.path, helio_plugin_status_text(plugin->report.status),
+    return hi_fail(plugin->no_memory ? HELIO_OUT_OF_MEMORY : HELIO_NO_DEVICE,
+                   "HELIO_BACKEND asks for %.*s, but plugin %s is not usable: %s%s%s. Usable: %s", (int)length, name,
+                   plugin->report.path, helio_plugin_status_text(plugin->report.status),
                    plugin->report.reason[0] || wrong_kind ? ": " : "",
                    wrong_kind ? "it is no backend" : plugin->report.reason, usable);
   }
@@ -290,12 +294,15 @@ static helio_status choose(void) {
 static helio_status no_host(void) {
   char found[1200] = "";
   size_t length = 0;
+  bool no_memory = false;
   for (int i = 0; i < plugin_count && length < sizeof found; i++) {
     const helio_plugin_report *report = &plugins[i]->report;
+    no_memory = no_memory || plugins[i]->no_memory;
     length += (size_t)snprintf(found + length, sizeof found - length, "; %s: %s, %s", report->path,
                                helio_plugin_status_text(report->status), report->reason);
   }
-  return hi_fail(HELIO_NO_DEVICE, "no usable plugin for the host's CPU in HELIO_PLUGIN_PATH or %s%s", HELIO_PLUGIN_DIR,
+  return hi_fail(no_memory ? HELIO_OUT_OF_MEMORY : HELIO_NO_DEVICE,
+                 "no usable plugin for the host's CPU in HELIO_PLUGIN_PATH or %s%s", HELIO_PLUGIN_DIR,
                  plugin_count ? found : "; no plugin was found at all: is the installation complete?");
 }
 

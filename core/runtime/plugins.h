@@ -34,6 +34,7 @@ typedef struct hi_plugin {
   const helio_kernel *kernel_of[HI_OPERATION_COUNT][HI_TYPE_COUNT]; /* by operation and type of the first input */
   bool is_host;                                                     /* the machine's own CPU */
   bool started;                                                     /* init succeeded and finish is due */
+  bool no_memory;                                                   /* was the reason for which it is not used */
   bool stuck; /* a thread hangs in it: it is never finished, nor is its memory freed */
   helio_plugin_state *state;
   struct hi_plugin *next; /* of those that are stuck at the end */

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,26 +33,51 @@ static void append(list *found, const char *path) {
   found->bytes += strlen(path) + 1;
 }
 
-static void append_matches(list *found, const char *pattern) {
-  glob_t matches;
-  if (glob(pattern, 0, NULL, &matches) != 0) return; /* sorted by name: the same order on every machine */
-  for (size_t i = 0; i < matches.gl_pathc; i++) append(found, matches.gl_pathv[i]);
-  globfree(&matches);
+/* ---- folders: not by glob(), which frees memory twice when there is no more ---- */
+
+static int is_visible(const struct dirent *entry) {
+  return entry->d_name[0] != '.';
 }
 
-/* A folder's name is not a pattern, even if it has brackets in it. */
-static void append_folder(list *found, const char *folder) {
-  char pattern[2200];
-  size_t length = 0;
-  for (const char *at = folder; *at && length < sizeof pattern - 8; at++) {
-    if (strchr("*?[]\\", *at)) pattern[length++] = '\\';
-    pattern[length++] = *at;
+static int is_plugin(const struct dirent *entry) {
+  size_t length = strlen(entry->d_name);
+  return is_visible(entry) && length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+  return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Does something with every entry of a folder that passes the filter, in the same order on every machine. A folder that
+ * cannot be read has none, but one that is there must not be missed for want of memory. */
+static void for_each(list *found, const char *folder, int (*filter)(const struct dirent *entry),
+                     void (*function)(list *found, const char *path)) {
+  struct dirent **entries;
+  int count = scandir(folder, &entries, filter, by_name);
+  if (count < 0) {
+    if (errno == ENOMEM) found->failed = true;
+    return;
   }
-  snprintf(pattern + length, sizeof pattern - length, "/*.so");
-  append_matches(found, pattern);
+  for (int i = 0; i < count; i++) {
+    char path[2200];
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name) < sizeof path) function(found, path);
+    free(entries[i]);
+  }
+  free(entries);
 }
 
-/* glob() finds nothing in a folder that cannot be read, and does not say so. */
+static void append_folder(list *found, const char *folder) {
+  for_each(found, folder, is_plugin, append);
+}
+
+/* Where libtool puts what is built in a folder. */
+static void append_built(list *found, const char *folder) {
+  char libs[2300];
+  snprintf(libs, sizeof libs, "%s/.libs", folder);
+  append_folder(found, libs);
+}
+
+/* for_each() passes in silence over a folder that cannot be read. */
 static bool readable(const char *place, const struct stat *about) {
   if (!S_ISDIR(about->st_mode)) return true; /* dlopen() will tell */
   DIR *folder = opendir(place);
@@ -64,6 +88,7 @@ static bool readable(const char *place, const struct stat *about) {
 static void append_place(list *found, const char *place) {
   struct stat about;
   if (stat(place, &about) != 0 || !readable(place, &about)) {
+    if (errno == ENOMEM) found->failed = true;
     hi_log(HELIO_LOG_WARNING, "HELIO_PLUGIN_PATH names %s, which cannot be looked at: %s", place, strerror(errno));
   } else if (S_ISDIR(about.st_mode)) {
     if (about.st_mode & S_IWOTH && !(about.st_mode & S_ISVTX)) {
@@ -121,12 +146,12 @@ char **hi_plugin_search(const char *plugin_path, int *count) {
     }
     plugin_path += span + (plugin_path[span] == ':');
   }
-  char top[1024], pattern[1100];
+  char top[1024], folder[1100];
   if (build_tree(top, sizeof top)) {
-    snprintf(pattern, sizeof pattern, "%s/backends/*/.libs/*.so", top);
-    append_matches(&found, pattern);
-    snprintf(pattern, sizeof pattern, "%s/collectives/*/.libs/*.so", top);
-    append_matches(&found, pattern);
+    snprintf(folder, sizeof folder, "%s/backends", top);
+    for_each(&found, folder, is_visible, append_built);
+    snprintf(folder, sizeof folder, "%s/collectives", top);
+    for_each(&found, folder, is_visible, append_built);
   } else {
     append_folder(&found, HELIO_PLUGIN_DIR);
   }

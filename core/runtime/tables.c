@@ -158,7 +158,8 @@ static bool read_kernels(hi_plugin *plugin) {
   if (wrong) return malformed(plugin, "table of kernels", wrong);
   if (table.count > 0 && !table.kernels) return malformed(plugin, "table of kernels", "counts kernels but has none");
   plugin->kernels = calloc(table.count ? table.count : 1, sizeof *plugin->kernels);
-  if (!plugin->kernels) return malformed(plugin, "table of kernels", "found no memory");
+  plugin->no_memory = !plugin->kernels;
+  if (plugin->no_memory) return malformed(plugin, "table of kernels", "found no memory");
   for (size_t i = 0; i < table.count; i++) {
     helio_kernel *kernel = &plugin->kernels[i];
     if (!table.kernels[i]) return malformed(plugin, "table of kernels", "holds NULL");

@@ -57,6 +57,12 @@ typedef struct hi_communicator_settings {
 /* Joins the group: waits until all ranks have. NULL with the error set. */
 hi_communicator *hi_communicator_new(const hi_collective_choice *choice, const hi_communicator_settings *settings);
 
+/* The same in two parts: one who does the first for all ranks knows that none fails before it joins, which the others
+ * would wait for. Until it has joined, a communicator can only be freed. */
+hi_communicator *hi_communicator_make(const hi_collective_choice *choice, const hi_communicator_settings *settings);
+helio_status hi_communicator_join(hi_communicator *communicator, const hi_collective_choice *choice,
+                                  const hi_communicator_settings *settings);
+
 /* Waits until the devices have done what the group's calls handed to them. Works while an error is pending; NULL:
  * nothing. No call of this rank is under way. */
 void hi_communicator_free(hi_communicator *communicator);

@@ -334,8 +334,9 @@ helio_status hi_communicator_reduce_scatter(hi_communicator *c, const hi_exchang
 
 /* ---- life ---- */
 
-static helio_status join(hi_communicator *c, const hi_collective *collective,
-                         const hi_communicator_settings *settings) {
+helio_status hi_communicator_join(hi_communicator *c, const hi_collective_choice *choice,
+                                  const hi_communicator_settings *settings) {
+  const hi_collective *collective = &choice->collective;
   /* More ranks than cores: a thread that spins keeps the one that it waits for from running. */
   bool crowded = settings->rank_count > (uint32_t)hi_topology_cores();
   helio_communicator_options options = {
@@ -358,7 +359,7 @@ static helio_status join(hi_communicator *c, const hi_collective *collective,
                  c->name, hi_reason(status));
 }
 
-hi_communicator *hi_communicator_new(const hi_collective_choice *choice, const hi_communicator_settings *settings) {
+hi_communicator *hi_communicator_make(const hi_collective_choice *choice, const hi_communicator_settings *settings) {
   if (helio_error_pending()) return NULL;
   const helio_collective_table *table = choice->collective.table;
   hi_communicator *c = calloc(1, sizeof *c);
@@ -380,15 +381,21 @@ hi_communicator *hi_communicator_new(const hi_collective_choice *choice, const h
                          .all_gather = table->all_gather ? own_all_gather : all_gather_by_broadcasts,
                          .reduce_scatter = table->reduce_scatter ? own_reduce_scatter : reduce_scatter_by_reduces};
   snprintf(c->name, sizeof c->name, "%s", choice->collective.name);
-  if (!hi_device_use(c->device) && !join(c, &choice->collective, settings)) return c;
-  free(counts);
-  free(c);
+  if (!hi_device_use(c->device)) return c;
+  hi_communicator_free(c);
+  return NULL;
+}
+
+hi_communicator *hi_communicator_new(const hi_collective_choice *choice, const hi_communicator_settings *settings) {
+  hi_communicator *c = hi_communicator_make(choice, settings);
+  if (!c || !hi_communicator_join(c, choice, settings)) return c;
+  hi_communicator_free(c);
   return NULL;
 }
 
 void hi_communicator_free(hi_communicator *c) {
   if (!c) return;
-  c->table->destroy(c->handle);
+  if (c->handle) c->table->destroy(c->handle);
   free(c->equal_counts);
   free(c);
 }
@@ -402,7 +409,7 @@ void hi_communicator_abandon(hi_communicator *c) {
 }
 
 void hi_communicator_abort(hi_communicator *c) {
-  c->table->abort(c->handle);
+  if (c->handle) c->table->abort(c->handle);
 }
 
 helio_status hi_communicator_poll(hi_communicator *c) {

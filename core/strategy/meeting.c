@@ -14,6 +14,11 @@ static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static hi_meeting *all;
 static uint64_t last_number;
 
+/* Those that a rank could not join, the latest. */
+enum { REFUSALS = 8 };
+static unsigned char refused[REFUSALS][HELIO_COLLECTIVE_ID_SIZE];
+static unsigned refusals;
+
 void hi_meeting_new_id(void *id) {
   pthread_mutex_lock(&all_lock);
   uint64_t number = ++last_number;
@@ -30,12 +35,16 @@ static helio_status tell(const hi_meeting *meeting) {
   return meeting->status;
 }
 
-static helio_status break_up(hi_meeting *meeting, helio_status status, const char *message) {
+static void end_all_waits(hi_meeting *meeting, helio_status status, const char *message) {
   if (!meeting->status) {
     meeting->status = status;
     snprintf(meeting->message, sizeof meeting->message, "%s", message);
   }
   pthread_cond_broadcast(&meeting->changed);
+}
+
+static helio_status break_up(hi_meeting *meeting, helio_status status, const char *message) {
+  end_all_waits(meeting, status, message);
   return tell(meeting);
 }
 
@@ -113,12 +122,42 @@ static hi_meeting *meeting_new(const helio_communicator_options *options) {
   return meeting;
 }
 
+/* The lock of all is held. */
+static hi_meeting *find(const void *id) {
+  hi_meeting *meeting = all;
+  while (meeting && memcmp(meeting->id, id, sizeof meeting->id) != 0) meeting = meeting->next;
+  return meeting;
+}
+
+static bool is_refused(const void *id) {
+  for (unsigned i = 0; i < REFUSALS && i < refusals; i++) {
+    if (memcmp(refused[i], id, sizeof refused[i]) == 0) return true;
+  }
+  return false;
+}
+
+/* Those who wait are told by the meeting, those who come later find its id. */
+helio_status hi_meeting_refuse(const helio_communicator_options *options, helio_status status) {
+  char message[60];
+  snprintf(message, sizeof message, "rank %u could not join the group", options->rank);
+  pthread_mutex_lock(&all_lock);
+  hi_meeting *meeting = find(options->id);
+  if (meeting) {
+    pthread_mutex_lock(&meeting->lock);
+    end_all_waits(meeting, HELIO_ABORTED, message);
+    pthread_mutex_unlock(&meeting->lock);
+  }
+  memcpy(refused[refusals++ % REFUSALS], options->id, sizeof refused[0]);
+  pthread_mutex_unlock(&all_lock);
+  return status;
+}
+
 /* The meeting with this id, made by whoever comes first. Holds a reference. */
 static helio_status enter(const helio_communicator_options *options, hi_meeting **result) {
   pthread_mutex_lock(&all_lock);
-  hi_meeting *meeting = all;
-  while (meeting && memcmp(meeting->id, options->id, sizeof meeting->id) != 0) meeting = meeting->next;
-  if (!meeting && (meeting = meeting_new(options))) {
+  hi_meeting *meeting = find(options->id);
+  bool too_late = is_refused(options->id);
+  if (!meeting && !too_late && (meeting = meeting_new(options))) {
     meeting->next = all;
     all = meeting;
   }
@@ -126,6 +165,10 @@ static helio_status enter(const helio_communicator_options *options, hi_meeting 
   pthread_mutex_unlock(&all_lock);
   *result = meeting;
   if (meeting) return HELIO_OK;
+  if (too_late) {
+    hi_reason_say("another rank could not join the group");
+    return HELIO_ABORTED;
+  }
   hi_reason_say("no memory for a group of %u ranks", options->rank_count);
   return HELIO_OUT_OF_MEMORY;
 }
@@ -173,7 +216,7 @@ helio_status hi_meeting_join(const helio_communicator_options *options, helio_ev
     return HELIO_INVALID_ARGUMENT;
   }
   helio_status status = enter(options, &meeting);
-  if (status) return status;
+  if (status) return hi_meeting_refuse(options, status);
   pthread_mutex_lock(&meeting->lock);
   status = take_seat(meeting, options, event);
   pthread_mutex_unlock(&meeting->lock);

@@ -46,6 +46,9 @@ void hi_meeting_new_id(void *id);
  * no error. `event` is the rank's own and stays with it. */
 helio_status hi_meeting_join(const helio_communicator_options *options, helio_event *event, hi_meeting **meeting);
 
+/* This rank has failed before it could join, which the others need not wait for. Returns the status. */
+helio_status hi_meeting_refuse(const helio_communicator_options *options, helio_status status);
+
 /* Waits for the commands of all ranks that are still there: then nothing waits for this rank's event any more. */
 void hi_meeting_leave(hi_meeting *meeting, uint32_t rank);
 

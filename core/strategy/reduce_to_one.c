@@ -228,11 +228,13 @@ static helio_status create(helio_plugin_state *state, const helio_communicator_o
   const helio_member *member = options->member;
   (void)state;
   helio_communicator *made = calloc(1, sizeof *made);
-  if (!made) return HELIO_OUT_OF_MEMORY;
+  if (!made) return hi_meeting_refuse(options, HELIO_OUT_OF_MEMORY);
   made->rank = options->rank;
   made->member = member;
   helio_status status = member->streams->event_create(member->device, &made->event);
-  if (!status) {
+  if (status) {
+    hi_meeting_refuse(options, status);
+  } else {
     status = hi_meeting_join(options, made->event, &made->meeting);
     if (status) member->streams->event_destroy(member->device, made->event);
   }

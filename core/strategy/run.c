@@ -132,9 +132,10 @@ static helio_values *run(const helio_run_options *o) {
     if (status) undo_all(j);
   }
   helio_values *values = status ? NULL : take_outputs(j, count);
+  if (!status && !values) undo_all(j);
   for (int i = 0; i < count; i++) {
     for (int part = 0; part < j->outputs[i].count; part++) hi_drop(j->outputs[i].part[part]);
-    if (!status) hi_journal_keep(&j->journals[i]);
+    if (values) hi_journal_keep(&j->journals[i]);
   }
   if (!j->abandoned) free(j);
   return values;

@@ -283,16 +283,29 @@ typedef struct joining {
   unsigned char id[HELIO_COLLECTIVE_ID_SIZE];
 } joining;
 
-static helio_status join(void *argument, int replica) {
-  joining *j = argument;
+static hi_communicator_settings settings_of(const joining *j, int replica) {
+  return (hi_communicator_settings){.device = j->strategy->replicas.devices[replica],
+                                    .rank = (uint32_t)replica,
+                                    .rank_count = (uint32_t)j->strategy->replicas.count,
+                                    .id = j->id,
+                                    .ordered = j->strategy->ordered};
+}
+
+static helio_status make_communicators(const joining *j) {
   helio_strategy *strategy = j->strategy;
-  hi_communicator_settings settings = {.device = strategy->replicas.devices[replica],
-                                       .rank = (uint32_t)replica,
-                                       .rank_count = (uint32_t)strategy->replicas.count,
-                                       .id = j->id,
-                                       .ordered = strategy->ordered};
-  strategy->communicators[replica] = hi_communicator_new(&strategy->collective, &settings);
-  return helio_error_pending();
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < strategy->replicas.count && !status; i++) {
+    hi_communicator_settings settings = settings_of(j, i);
+    strategy->communicators[i] = hi_communicator_make(&strategy->collective, &settings);
+    if (!strategy->communicators[i]) status = helio_error_pending();
+  }
+  return status;
+}
+
+static helio_status join(void *argument, int replica) {
+  const joining *j = argument;
+  hi_communicator_settings settings = settings_of(j, replica);
+  return hi_communicator_join(j->strategy->communicators[replica], &j->strategy->collective, &settings);
 }
 
 helio_status hi_strategy_join(helio_strategy *strategy) {
@@ -301,6 +314,7 @@ helio_status hi_strategy_join(helio_strategy *strategy) {
   if (strategy->communicators[0] && !atomic_load(&strategy->broken)) return HELIO_OK;
   free_communicators(strategy);
   helio_status status = hi_collective_new_id(&strategy->collective, j.id);
+  if (!status) status = make_communicators(&j);
   if (!status) status = hi_team_run(strategy->team, join, &j);
   if (status) {
     free_communicators(strategy);

@@ -37,7 +37,8 @@ static strict_plan *new_plan(const helio_call *planned) {
   plan->inner_places = strict_allocate(plan->region_count * sizeof *plan->inner_places);
   plan->neighbours = strict_allocate((size_t)plan->region_count * 2 * STRICT_NEIGHBOUR);
   plan->checksums = strict_allocate(plan->region_count * sizeof *plan->checksums);
-  if (plan->regions == NULL || plan->inner_places == NULL || plan->neighbours == NULL || plan->checksums == NULL) {
+  if (plan->regions == NULL || plan->inner_places == NULL || plan->neighbours == NULL || plan->checksums == NULL ||
+      !strict_command_reserve(plan->region_count)) {
     strict_plan_discard(plan);
     return NULL;
   }

@@ -14,22 +14,45 @@
 enum { LAZY_OF_FOUR = 3, USUAL_PLACES = 8 };
 
 /* Commands are kept for reuse, so that a steady loop allocates nothing. */
-strict_command *strict_command_new(size_t place_count) {
-  for (strict_command **link = &strict_current->spare_commands; *link != NULL; link = &(*link)->next) {
-    if ((*link)->place_capacity < place_count) continue;
-    strict_command *found = *link;
-    size_t capacity = found->place_capacity;
-    *link = found->next;
-    memset(found, 0, sizeof *found + capacity * sizeof found->places[0]);
-    found->place_capacity = capacity;
-    found->place_count = place_count;
-    return found;
-  }
+static strict_command *spare_command(size_t place_count) {
+  strict_command **link = &strict_current->spare_commands;
+  while (*link != NULL && (*link)->place_capacity < place_count) link = &(*link)->next;
+  strict_command *found = *link;
+  if (found == NULL) return NULL;
+  size_t capacity = found->place_capacity;
+  *link = found->next;
+  memset(found, 0, sizeof *found + capacity * sizeof found->places[0]);
+  found->place_capacity = capacity;
+  found->place_count = place_count;
+  return found;
+}
+
+static strict_command *allocate_command(size_t place_count) {
   size_t capacity = place_count > USUAL_PLACES ? place_count : USUAL_PLACES;
   strict_command *command = strict_allocate(sizeof *command + capacity * sizeof command->places[0]);
   if (command == NULL) return NULL;
+  if (capacity > strict_current->largest_command) strict_current->largest_command = capacity;
   command->place_capacity = capacity;
   command->place_count = place_count;
+  return command;
+}
+
+/* Handing over work allocates nothing: a command that is large enough exists from now on, spare or in a queue. */
+bool strict_command_reserve(size_t place_count) {
+  size_t capacity = place_count > USUAL_PLACES ? place_count : USUAL_PLACES;
+  if (strict_current->largest_command >= capacity) return true;
+  strict_command *command = allocate_command(capacity);
+  if (command == NULL) return false;
+  command->next = strict_current->spare_commands;
+  strict_current->spare_commands = command;
+  return true;
+}
+
+/* Where there is no memory for more, the queues are worked off until one is spare. */
+strict_command *strict_command_new(size_t place_count) {
+  strict_command *command = spare_command(place_count);
+  if (command == NULL) command = allocate_command(place_count);
+  while (command == NULL && strict_run_any()) command = spare_command(place_count);
   return command;
 }
 
@@ -123,6 +146,12 @@ static strict_stream *any_runnable(void) {
     if (runnable(stream) && chosen-- == 0) return stream;
   }
   return NULL;
+}
+
+bool strict_run_any(void) {
+  strict_stream *stream = any_runnable();
+  if (stream != NULL) execute_head(stream);
+  return stream != NULL;
 }
 
 /* Runs one command. False: none can run that would ever let `wanted` go on. */

@@ -11,7 +11,7 @@ static helio_status make_stream(strict_call *call, helio_backend_device *handle,
   strict_device *device = NULL;
   helio_status status = strict_device_get(call, handle, &device);
   if (status != HELIO_OK) return status;
-  strict_stream *stream = strict_allocate(sizeof *stream);
+  strict_stream *stream = strict_command_reserve(0) ? strict_allocate(sizeof *stream) : NULL;
   if (stream == NULL) return strict_fail(call, HELIO_OUT_OF_MEMORY, "no host memory");
   status = strict_object_add(call, &stream->object, STRICT_STREAM, device);
   if (status != HELIO_OK) {
@@ -85,15 +85,29 @@ static helio_status stream_synchronize(helio_backend_device *device, helio_strea
   return strict_leave(&call, synchronize(&call, device, stream));
 }
 
-static strict_point *new_point(strict_stream *stream) {
-  strict_point *point = strict_current->spare_points;
-  if (point != NULL) {
-    strict_current->spare_points = point->next_spare;
-    memset(point, 0, sizeof *point);
-  } else {
-    point = strict_allocate(sizeof *point);
+/* Of as many points as events and one more, one is spare when all queues are empty: an event holds one at most. */
+static bool reserve_points(void) {
+  while (strict_current->points <= strict_current->events) {
+    strict_point *point = strict_allocate(sizeof *point);
+    if (point == NULL) return false;
+    strict_current->points++;
+    point->next_spare = strict_current->spare_points;
+    strict_current->spare_points = point;
   }
+  return true;
+}
+
+static strict_point *new_point(strict_stream *stream) {
+  if (strict_current->spare_points == NULL) {
+    strict_point *made = strict_allocate(sizeof *made);
+    if (made != NULL) strict_current->points++;
+    strict_current->spare_points = made;
+  }
+  while (strict_current->spare_points == NULL && strict_run_any()) continue;
+  strict_point *point = strict_current->spare_points;
   if (point == NULL) return NULL;
+  strict_current->spare_points = point->next_spare;
+  memset(point, 0, sizeof *point);
   point->references = 1;
   point->stream = stream;
   point->patience = (uint32_t)(1 + strict_random(MAX_PATIENCE));
@@ -112,8 +126,11 @@ static helio_status make_event(strict_call *call, helio_backend_device *handle, 
   if (status != HELIO_OK) return status;
   strict_event *event = strict_allocate(sizeof *event);
   if (event == NULL) return strict_fail(call, HELIO_OUT_OF_MEMORY, "no host memory");
-  status = strict_object_add(call, &event->object, STRICT_EVENT, device);
+  strict_current->events++;
+  status = reserve_points() ? strict_object_add(call, &event->object, STRICT_EVENT, device)
+                            : strict_fail(call, HELIO_OUT_OF_MEMORY, "no host memory for a point");
   if (status != HELIO_OK) {
+    strict_current->events--;
     strict_release(event);
     return status;
   }
@@ -130,6 +147,7 @@ static helio_status event_create(helio_backend_device *device, helio_event **eve
 void strict_event_discard(strict_event *event) {
   if (event->point != NULL) strict_point_release(event->point);
   strict_object_remove(&event->object);
+  strict_current->events--;
   strict_release(event);
 }
 

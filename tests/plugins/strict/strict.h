@@ -210,7 +210,9 @@ typedef struct strict_state {
   strict_device *devices;
   strict_stream *streams;
   strict_command *spare_commands;
+  size_t largest_command; /* places of the largest there is */
   strict_point *spare_points;
+  size_t points, events; /* there are */
   strict_buffer *quarantine_oldest, **quarantine_newest;
   size_t quarantine_bytes;
   uint64_t used[STRICT_MAX_DEVICES]; /* bytes of live buffers on each physical device */
@@ -282,6 +284,8 @@ void strict_point_release(strict_point *point);
 
 /* schedule.c: which command runs next */
 strict_command *strict_command_new(size_t place_count);
+bool strict_command_reserve(size_t place_count);
+bool strict_run_any(void); /* one command of any stream; false: none can run */
 void strict_command_retire(strict_command *command);
 void strict_commands_free(void);
 void strict_enqueue(strict_stream *stream, strict_command *command);
