@@ -284,6 +284,21 @@ static helio_status write_all(const turn *t) {
   return status || t->waits ? status : clear_accumulators(t->optimizer);
 }
 
+/* All variables and slots, if they are to be compared between replicas. */
+static helio_status compare_written(const turn *t, hi_replicas *together) {
+  const helio_optimizer *o = t->optimizer;
+  int each = 1 + o->slot_count, count = o->tracked.count * each;
+  helio_tensor **tensors = calloc((size_t)count + 1, sizeof(helio_tensor *));
+  if (!tensors) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory to compare replicas");
+  for (int i = 0; i < o->tracked.count; i++) {
+    tensors[i * each] = hi_variable_tensor(o->tracked.variables[i]);
+    for (int k = 0; k < o->slot_count; k++) tensors[i * each + 1 + k] = hi_variable_tensor(hi_optimizer_slot(o, i, k));
+  }
+  helio_status status = together->services->compare(together, tensors, count);
+  free(tensors);
+  return status;
+}
+
 /* The step counts where every replica has come to it: behind that there are only writes, the same on each. The
  * gradients are the sums of all replicas'. A replica that cannot write is not like the others any more, whatever the
  * reason, and is lost with its device. */
@@ -297,7 +312,7 @@ static helio_status take_step(turn *t, hi_replicas *together, hi_gradient *gradi
   status = write_all(t);
   if (!together) return status ? status : count_turn((void *[]){t}, 1);
   if (status) hi_device_suspect(together->devices[hi_replica_of(together)], HELIO_DEVICE_FAILURE);
-  return status;
+  return status || !together->compared ? status : compare_written(t, together);
 }
 
 /* From gradients that come one by one to the step. */

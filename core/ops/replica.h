@@ -25,6 +25,9 @@ typedef struct hi_replica_services {
    * has seen that its sums are there, unless replicas that fail end the strategy anyway. */
   helio_status (*commit)(hi_replicas *replicas, hi_merge function, void *mine);
 
+  /* That the tensors are the same on all replicas; else an error of all names the one whose are not. */
+  helio_status (*compare)(hi_replicas *replicas, helio_tensor *const *tensors, int count);
+
   /* The sum over replicas of tensors of one type and shape, on each replica; a new tensor. */
   helio_tensor *(*sum)(hi_replicas *replicas, helio_tensor *tensor);
 
@@ -48,6 +51,7 @@ struct hi_replicas {
   const hi_replica_services *services;
   int count;
   hi_device *devices[HELIO_MAX_REPLICAS]; /* the default strategy's one replica has none: it is wherever things run */
+  bool compared;                          /* HELIO_CHECK_REPLICAS */
   int copy[HELIO_MAX_REPLICAS]; /* which of a variable's copies is the replica's: replicas that are lost leave gaps */
 };
 

@@ -36,7 +36,7 @@
   X(TIMEOUT, SECONDS, "300", "", 1000000,                                                                              \
     "Seconds without a sign of life for which a replica, or a device of a group, is waited for; 0: without end")       \
   X(CHECK_REPLICAS, FLAG, "0", "", 0,                                                                                  \
-    "1: compare each sum of gradients between the replicas and name the one that differs; slow")                       \
+    "1: compare sums of gradients, and what a step wrote, between the replicas and name the one that differs; slow")   \
   X(BUCKET_BYTES, SIZE, "4M", "", 0,                                                                                   \
     "Gradients are packed up to this size, such as 512K or 25M, before they are summed between devices")               \
   X(ORDERED_REDUCE, FLAG, "0", "", 0,                                                                                  \

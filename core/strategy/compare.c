@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "strategy/compare.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,80 +9,147 @@
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
-typedef struct hashes {
+/* What is looked at of one tensor. */
+typedef struct trait {
+  const helio_tensor *tensor; /* NULL: the replica has none */
+  uint64_t hash;
+  bool finite; /* what the replica had before the sum */
+} trait;
+
+/* One replica's. */
+typedef struct report {
+  const char *what; /* they are */
   int count;
-  const hi_gradient *sums;
-  uint64_t of[];
-} hashes;
+  trait traits[];
+} report;
+
+/* ---- looking ---- */
 
 /* FNV-1a */
-static uint64_t hash_bytes(const unsigned char *bytes, size_t count, uint64_t hash) {
+static uint64_t hash_bytes(const unsigned char *bytes, size_t count) {
+  uint64_t hash = 0xCBF29CE484222325u;
   for (size_t i = 0; i < count; i++) hash = (hash ^ bytes[i]) * 0x100000001B3u;
   return hash;
 }
 
-static helio_status hash_tensor(const helio_tensor *tensor, uint64_t *hash) {
-  if (!tensor) return HELIO_OK;
+static bool all_finite(const void *numbers, helio_type type, int64_t count) {
+  bool finite = true;
+  for (int64_t i = 0; i < count && finite; i++) {
+    if (type == HELIO_FLOAT32) finite = isfinite(((const float *)numbers)[i]);
+    if (type == HELIO_FLOAT64) finite = isfinite(((const double *)numbers)[i]);
+  }
+  return finite;
+}
+
+static helio_status look(const helio_tensor *tensor, uint64_t *hash, bool *finite) {
   size_t bytes = hi_tensor_bytes(tensor);
-  unsigned char *host = malloc(bytes ? bytes : 1);
+  void *host = malloc(bytes ? bytes : 1);
   if (!host) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory to compare replicas");
   helio_status status = hi_copy_out(tensor->device, host, hi_tensor_place(tensor), bytes);
-  if (!status) *hash = hash_bytes(host, bytes, *hash);
+  if (!status && hash) *hash = hash_bytes(host, bytes);
+  if (!status && finite) *finite = all_finite(host, tensor->type, tensor->elements);
   free(host);
   return status;
 }
 
-/* The replicas that have what most have, as a number of those; the first such hash. */
-static uint64_t most_common(void *const *brought, int replicas, int index, int *agreeing) {
+static report *new_report(const char *what, int count) {
+  report *r = calloc(1, sizeof *r + (size_t)count * sizeof r->traits[0]);
+  if (!r) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory to compare replicas");
+    return NULL;
+  }
+  r->what = what;
+  r->count = count;
+  for (int i = 0; i < count; i++) r->traits[i].finite = true;
+  return r;
+}
+
+static helio_status take_tensor(report *r, int index, const helio_tensor *tensor) {
+  r->traits[index].tensor = tensor;
+  return tensor ? look(tensor, &r->traits[index].hash, NULL) : HELIO_OK;
+}
+
+/* ---- comparing: once for all, where they meet ---- */
+
+static const trait *trait_of(void *const *brought, int replica, int index) {
+  return &((const report *)brought[replica])->traits[index];
+}
+
+/* The hash that most replicas have. */
+static uint64_t most_common(void *const *brought, int replicas, int index) {
   uint64_t common = 0;
-  *agreeing = 0;
+  int most = 0;
   for (int i = 0; i < replicas; i++) {
     int same = 0;
-    uint64_t hash = ((const hashes *)brought[i])->of[index];
-    for (int j = 0; j < replicas; j++) same += ((const hashes *)brought[j])->of[index] == hash;
-    if (same <= *agreeing) continue;
-    *agreeing = same;
+    uint64_t hash = trait_of(brought, i, index)->hash;
+    for (int j = 0; j < replicas; j++) same += trait_of(brought, j, index)->hash == hash;
+    if (same <= most) continue;
+    most = same;
     common = hash;
   }
   return common;
 }
 
-static helio_status differs(void *const *brought, int replicas, int index, uint64_t common, int agreeing) {
-  char names[200] = "", shape[HI_SHAPE_TEXT];
+/* "replica 1 (/job:…/device:GPU:1), …" of those that are not as they should be. */
+static int name_odd(void *const *brought, int replicas, int index, const uint64_t *common, char *text, size_t size) {
+  int count = 0;
   size_t length = 0;
-  const hi_gradient *sum = &((const hashes *)brought[0])->sums[index];
-  for (int i = 0; i < replicas && length < sizeof names; i++) {
-    bool other = ((const hashes *)brought[i])->of[index] != common;
-    if (other) length += (size_t)snprintf(names + length, sizeof names - length, "%s%d", length ? ", " : "", i);
+  for (int i = 0; i < replicas; i++) {
+    const trait *t = trait_of(brought, i, index);
+    bool odd = common ? t->hash != *common : !t->finite;
+    count += odd;
+    if (!odd || length >= size) continue;
+    length += (size_t)snprintf(text + length, size - length, "%sreplica %d (%s)", length ? ", " : "", i,
+                               t->tensor ? t->tensor->device->name : "");
   }
+  return count;
+}
+
+static helio_status compare_one(void *const *brought, int replicas, int index) {
+  const report *first = brought[0];
+  const helio_tensor *tensor = first->traits[index].tensor;
+  char names[500], shape[HI_SHAPE_TEXT] = "";
+  uint64_t common = most_common(brought, replicas, index);
+  if (tensor) hi_shape_text(&tensor->shape, shape);
+  int odd = name_odd(brought, replicas, index, NULL, names, sizeof names);
+  if (odd > 0 && odd < replicas) {
+    return hi_fail(HELIO_BAD_DATA, "HELIO_CHECK_REPLICAS: to %s %d, %s, a number that is not finite came from %s alone",
+                   first->what, index, shape, names);
+  }
+  if (name_odd(brought, replicas, index, &common, names, sizeof names) == 0) return HELIO_OK;
   return hi_fail(
       HELIO_BAD_DATA,
-      "HELIO_CHECK_REPLICAS: the sum of gradient %d, %s, is not the same on all replicas: %s %s from what %d of "
-      "%d have; its device, or the collective, computes wrongly",
-      index, hi_shape_text(&sum->shape, shape), names, length > 1 ? "differ" : "differs", agreeing, replicas);
+      "HELIO_CHECK_REPLICAS: %s %d, %s, should be the same on all replicas but is not on %s: that device, or "
+      "the collective, computes wrongly",
+      first->what, index, shape, names);
 }
 
 static helio_status compare(void *const *brought, int replicas) {
-  for (int i = 0; i < ((const hashes *)brought[0])->count; i++) {
-    int agreeing;
-    uint64_t common = most_common(brought, replicas, i, &agreeing);
-    if (agreeing < replicas) return differs(brought, replicas, i, common, agreeing);
-  }
-  return HELIO_OK;
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < ((const report *)brought[0])->count && !status; i++) status = compare_one(brought, replicas, i);
+  return status;
 }
 
-helio_status hi_compare_sums(helio_strategy *strategy, const hi_gradient *sums, int count) {
-  hashes *own = calloc(1, sizeof *own + (size_t)count * sizeof own->of[0]);
-  if (!own) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory to compare replicas");
-  own->count = count;
-  own->sums = sums;
-  helio_status status = HELIO_OK;
+helio_status hi_compare_sums(helio_strategy *strategy, const hi_gradient *own, const hi_gradient *sums, int count) {
+  report *r = new_report("the sum of gradient", count);
+  helio_status status = r ? HELIO_OK : helio_error_pending();
   for (int i = 0; i < count && !status; i++) {
-    own->of[i] = 0xCBF29CE484222325u;
-    status = hash_tensor(sums[i].values, &own->of[i]);
-    if (!status) status = hash_tensor(sums[i].indices, &own->of[i]);
+    status = take_tensor(r, i, sums[i].values);
+    if (!status && own[i].values) status = look(own[i].values, NULL, &r->traits[i].finite);
+    uint64_t rows = 0;
+    if (!status && sums[i].indices) status = look(sums[i].indices, &rows, NULL);
+    if (r) r->traits[i].hash ^= rows;
   }
-  if (!status) status = strategy->replicas.services->meet(&strategy->replicas, compare, own);
-  free(own);
+  if (!status) status = strategy->replicas.services->meet(&strategy->replicas, compare, r);
+  free(r);
+  return status;
+}
+
+helio_status hi_compare_written(hi_replicas *replicas, helio_tensor *const *tensors, int count) {
+  report *r = new_report("what a step wrote, tensor", count);
+  helio_status status = r ? HELIO_OK : helio_error_pending();
+  for (int i = 0; i < count && !status; i++) status = take_tensor(r, i, tensors[i]);
+  if (!status) status = replicas->services->meet(replicas, compare, r);
+  free(r);
   return status;
 }

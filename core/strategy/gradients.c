@@ -385,7 +385,7 @@ helio_status hi_sums_end(hi_summing *s) {
   helio_strategy *strategy = s->strategy;
   helio_scope device = hi_placement_enter(s->device);
   helio_status status = sum_all(s);
-  if (!status && strategy->check) status = hi_compare_sums(strategy, s->gradients, s->count);
+  if (!status && strategy->replicas.compared) status = hi_compare_sums(strategy, s->own, s->gradients, s->count);
   helio_device_leave(&device);
   forget(s);
   return status ? hi_strategy_break(strategy) : HELIO_OK; /* whatever failed, the others wait for this replica */

@@ -5,6 +5,7 @@
 #include "ops/options.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
+#include "strategy/compare.h"
 #include "strategy/strategy.h"
 #include "tensor/tensor.h"
 
@@ -83,6 +84,7 @@ static helio_tensor *broadcast(hi_replicas *replicas, helio_tensor *tensor) {
 const hi_replica_services hi_mirrored_services = {
     .meet = meet,
     .commit = commit,
+    .compare = hi_compare_written,
     .sum = sum,
     .broadcast = broadcast,
     .sums_begin = hi_sums_begin,

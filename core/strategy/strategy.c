@@ -150,7 +150,7 @@ static helio_strategy *begin(const char *name) {
   hi_census_name(&strategy->replicas.object, &strategy->name);
   strategy->name = name;
   strategy->on_failure = HELIO_STOP;
-  strategy->check = hi_environment_number(HI_CHECK_REPLICAS);
+  strategy->replicas.compared = hi_environment_number(HI_CHECK_REPLICAS);
   pthread_mutex_init(&strategy->lock, NULL);
   strategy->ordered = hi_environment_number(HI_ORDERED_REDUCE);
   strategy->bucket_bytes = (size_t)hi_environment_number(HI_BUCKET_BYTES);

@@ -23,7 +23,6 @@ struct helio_strategy {
   atomic_bool broken;    /* a collective failed: the communicators are to be made anew */
   atomic_bool committed; /* the latest step's update has taken place */
   atomic_bool has_ended; /* by a failure */
-  bool check;            /* HELIO_CHECK_REPLICAS */
   bool ordered;
   size_t bucket_bytes;
   struct hi_gradient_plan *plan; /* kept by gradients.c */

@@ -92,7 +92,7 @@ static helio_strategy *mirrored(const plan *p) {
 static bool is_clear(const helio_error *error) {
   bool known = error->status == HELIO_DEVICE_FAILURE || error->status == HELIO_REPLICA_LOST ||
                error->status == HELIO_TIMED_OUT || error->status == HELIO_ABORTED || error->status == HELIO_BAD_DATA ||
-               error->status == HELIO_NO_DEVICE;
+               error->status == HELIO_NO_DEVICE || strstr(error->message, "the ranks' calls differ");
   return known && (strstr(error->message, "/device:GPU:") || strstr(error->message, "replica"));
 }
 
