@@ -248,12 +248,18 @@ static bool check_failure(const phase *p, const state *once, const state *twice,
   return t->reached > reached;
 }
 
+/* Of starting, which happens for every k: each takes half of the sample. */
+static int slowness(void) {
+  const char *sanitizers = getenv("HELIO_TEST_SANITIZERS");
+  return on_strict() + SANITIZED + (sanitizers && strcmp(sanitizers, "thread") == 0);
+}
+
 static void check_phase(const phase *p) {
   static state once, twice;
   for (int later = 0; later < 2; later++) {
     tally t = {0};
     long count = rehearse(p, &once, &twice), taken = 0;
-    long sample = p->sample >> (on_strict() + SANITIZED); /* both are slow to start */
+    long sample = p->sample >> slowness();
     long stride = sample && !all_wanted() && count > sample ? count / sample : 1;
     current.name = p->name;
     current.later = later;
