@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/crew.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
 #include "runtime/runtime.h"
 #include "runtime/threads.h"
 #include "tensor/pool.h"
@@ -54,11 +57,46 @@ void hi_scene_stop(hi_scene *scene) {
   pthread_mutex_unlock(&list_lock);
 }
 
+/* ---- threads that hang ---- */
+
+static hi_worker *abandoned; /* until the process ends, under the list's lock */
+
+static bool hangs(hi_worker *worker) {
+  if (!hi_progress_overdue(&worker->progress, hi_environment_number(HI_TIMEOUT))) return false;
+  return hi_progress_abandon(&worker->progress);
+}
+
+static void abandon(hi_worker *worker) {
+  hi_device *device = (hi_device *)atomic_load(&worker->progress.device);
+  hi_log(HELIO_LOG_ERROR, "%s has not come back from %s within %.3g s (HELIO_TIMEOUT); its thread is abandoned",
+         device->name, atomic_load(&worker->progress.operation), (double)hi_environment_number(HI_TIMEOUT) / 1000);
+  hi_device_lose(device, HI_HUNG);
+  hi_thread_abandon(worker->thread);
+  pthread_detach(worker->thread);
+  pthread_mutex_lock(&list_lock);
+  worker->next = abandoned;
+  abandoned = worker;
+  pthread_mutex_unlock(&list_lock);
+}
+
 /* Waits for the threads of a crew that this thread has taken out of the list. Whoever drops the iterator meanwhile, in
  * a thread that ends just now, waits for `joined` and then frees the crew. */
 static void join(hi_crew *crew) {
   tell(crew);
-  for (int i = 0; i < crew->count; i++) pthread_join(crew->threads[i], NULL);
+  for (int i = 0; i < crew->count; i++) {
+    hi_worker *worker = crew->workers[i];
+    bool ended = false, gone = false;
+    while (!ended && !gone) {
+      struct timespec next = hi_progress_next_look(hi_environment_number(HI_TIMEOUT));
+      ended = pthread_clockjoin_np(worker->thread, NULL, CLOCK_MONOTONIC, &next) == 0;
+      gone = !ended && hangs(worker);
+    }
+    if (gone) {
+      abandon(worker);
+    } else {
+      free(worker);
+    }
+  }
   pthread_mutex_lock(&list_lock);
   crew->joined = true;
   pthread_cond_broadcast(&list_changed);
@@ -84,7 +122,10 @@ void hi_crews_stop(void) {
 /* ---- threads ---- */
 
 static void *run(void *argument) {
-  hi_crew *crew = argument;
+  hi_worker *worker = argument;
+  hi_crew *crew = worker->crew;
+  hi_progress_set(&worker->progress);
+  hi_progress_change(HI_INSIDE);
   helio_scope scope = hi_scene_enter(crew->scene);
   crew->body(crew->argument);
   helio_device_leave(&scope);
@@ -93,21 +134,55 @@ static void *run(void *argument) {
   return NULL;
 }
 
+/* 0, or the number of the error. */
+static int worker_new(hi_crew *crew, hi_worker **made) {
+  hi_worker *worker = calloc(1, sizeof *worker);
+  if (!worker) return ENOMEM;
+  worker->crew = crew;
+  atomic_init(&worker->progress.activity, HI_INSIDE);
+  int failure = hi_thread_start(&worker->thread, "helio-data", run, worker);
+  if (failure) {
+    free(worker);
+  } else {
+    *made = worker;
+  }
+  return failure;
+}
+
 static int make_threads(hi_crew *crew, int count) {
   int failure = 0;
   while (crew->count < count && !failure) {
-    failure = hi_thread_start(&crew->threads[crew->count], "helio-data", run, crew);
+    failure = worker_new(crew, &crew->workers[crew->count]);
     if (!failure) crew->count++;
   }
   return failure;
 }
 
+void hi_crew_wait(hi_crew *crew) {
+  struct timespec next = hi_progress_next_look(hi_environment_number(HI_TIMEOUT));
+  if (pthread_cond_timedwait(&crew->changed, &crew->lock, &next) != ETIMEDOUT) return;
+  for (int i = 0; i < crew->count && !crew->stopping; i++) {
+    hi_worker *worker = crew->workers[i];
+    if (!hangs(worker)) continue;
+    pthread_mutex_unlock(&crew->lock); /* it comes behind the list's */
+    abandon(worker);
+    pthread_mutex_lock(&crew->lock);
+    if (worker_new(crew, &crew->workers[i]) == 0) continue;
+    crew->workers[i] = crew->workers[--crew->count];
+    crew->stopping = true; /* nobody is left to go on */
+  }
+}
+
 helio_status hi_crew_start(hi_crew *crew, hi_scene *scene, int count, void (*body)(void *argument), void *argument) {
   if (atomic_load(&scene->stopping)) return hi_fail(HELIO_ABORTED, "the iterator is being ended");
-  crew->threads = calloc((size_t)count, sizeof *crew->threads);
-  if (!crew->threads) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %d threads", count);
+  crew->workers = calloc((size_t)count, sizeof *crew->workers);
+  if (!crew->workers) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for %d threads", count);
   pthread_mutex_init(&crew->lock, NULL);
-  pthread_cond_init(&crew->changed, NULL);
+  pthread_condattr_t clock;
+  pthread_condattr_init(&clock);
+  pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+  pthread_cond_init(&crew->changed, &clock);
+  pthread_condattr_destroy(&clock);
   crew->stopping = crew->joined = false;
   crew->scene = scene;
   crew->body = body;
@@ -120,7 +195,7 @@ helio_status hi_crew_start(hi_crew *crew, hi_scene *scene, int count, void (*bod
 }
 
 void hi_crew_end(hi_crew *crew) {
-  if (!crew->threads || hi_runtime_forked()) return;
+  if (!crew->workers || hi_runtime_forked()) return;
   pthread_mutex_lock(&list_lock);
   bool mine = crew->listed;
   if (mine) unlink_crew(crew);
@@ -129,7 +204,7 @@ void hi_crew_end(hi_crew *crew) {
   if (mine) join(crew);
   pthread_cond_destroy(&crew->changed);
   pthread_mutex_destroy(&crew->lock);
-  free(crew->threads);
-  crew->threads = NULL;
+  free(crew->workers);
+  crew->workers = NULL;
   crew->count = 0;
 }

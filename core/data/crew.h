@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "device/device.h"
+#include "runtime/progress.h"
 
 /* What the threads of one iterator share. */
 typedef struct hi_scene {
@@ -19,6 +20,14 @@ typedef struct hi_scene {
 /* The scope in which cursors are called, as it was around helio_iterate(). Ends with helio_device_leave(). */
 helio_scope hi_scene_enter(const hi_scene *scene);
 
+/* A thread of a crew. It may be abandoned while it lands something on a device, and says so by hi_progress_change(). */
+typedef struct hi_worker {
+  pthread_t thread;
+  hi_progress progress;
+  struct hi_crew *crew;
+  struct hi_worker *next; /* of all that were abandoned */
+} hi_worker;
+
 /* Threads that share a lock. One that waits for `changed` must look at `stopping` before and after. */
 typedef struct hi_crew {
   pthread_mutex_t lock;
@@ -28,13 +37,17 @@ typedef struct hi_crew {
   void (*body)(void *argument);
   void *argument;
   int count;
-  pthread_t *threads;
+  hi_worker **workers;
   bool listed, joined;             /* under the list's lock */
   struct hi_crew *next, *previous; /* among all that run */
 } hi_crew;
 
 /* Starts `count` threads, each of which calls `body`, in the scope of the scene. If no thread can be had, none runs. */
 helio_status hi_crew_start(hi_crew *crew, hi_scene *scene, int count, void (*body)(void *argument), void *argument);
+
+/* Waits for `changed`, with the lock held. A thread of the crew that shows no sign of life for HELIO_TIMEOUT while it
+ * lands something is abandoned, its device lost, and another thread goes on in its place. */
+void hi_crew_wait(hi_crew *crew);
 
 /* Tells the threads to stop, waits for them and frees what the crew has. Does nothing if it was never started. */
 void hi_crew_end(hi_crew *crew);

@@ -84,7 +84,7 @@ static bool start(prefetch_cursor *self) {
 static bool take(prefetch_cursor *self, hi_item **item) {
   hi_crew *crew = &self->crew;
   if (self->count == 0 && !self->ended && self->limit < self->prefetch->most) self->limit++;
-  while (self->count == 0 && !self->ended && !crew->stopping) pthread_cond_wait(&crew->changed, &crew->lock);
+  while (self->count == 0 && !self->ended && !crew->stopping) hi_crew_wait(crew);
   if (self->count > 0) {
     *item = self->queue[self->at];
     self->at = (self->at + 1) % self->prefetch->most;

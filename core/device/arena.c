@@ -11,6 +11,7 @@
 #include "runtime/error.h"
 #include "runtime/leaks.h"
 #include "runtime/log.h"
+#include "runtime/progress.h"
 #include "runtime/runtime.h"
 
 enum { BIN_COUNT = 48, BIN_SEARCH = 64, MOST_SPARE = 1024 };
@@ -129,7 +130,16 @@ static void open_to_host(const hi_block *block) {
 
 /* ---- a device that fails ---- */
 
+static bool lost(const hi_arena *arena) {
+  return arena->source.loss && atomic_load_explicit(arena->source.loss, memory_order_relaxed) >= HI_LOST;
+}
+
 /* Whoever hangs in a call of the device may hold the lock. */
+static void take_lock(hi_arena *arena) {
+  if (arena->source.owner) hi_doing("waiting for memory", arena->source.owner);
+  pthread_mutex_lock(&arena->lock);
+}
+
 static bool hangs(const hi_arena *arena) {
   return arena->source.loss && atomic_load_explicit(arena->source.loss, memory_order_relaxed) == HI_HUNG;
 }
@@ -376,7 +386,7 @@ hi_block *hi_arena_allocate(hi_arena *arena, size_t bytes, int stream, const cha
     hi_fail(HELIO_DEVICE_FAILURE, "no memory can be had on %s, which hangs", arena->source.name);
     return NULL;
   }
-  pthread_mutex_lock(&arena->lock);
+  take_lock(arena);
   hi_block *block = allocate_locked(arena, bytes, stream);
   if (block) {
     block->requested = bytes;
@@ -406,7 +416,7 @@ static void quarantine(hi_arena *arena, hi_block *block) {
   hi_region **link = &arena->regions, *region = block->region;
   helio_status status =
       s->memory->fill(s->device, s->stream[(int)block->stream], block->place, &poison, 1, block->bytes);
-  if (status) hi_log(HELIO_LOG_ERROR, "%s: cannot poison freed memory: %s", s->name, hi_reason(status));
+  if (status && !lost(arena)) hi_log(HELIO_LOG_ERROR, "%s: cannot poison freed memory: %s", s->name, hi_reason(status));
   while (*link != region) link = &(*link)->next;
   *link = region->next;
   region->next = arena->quarantine;
@@ -428,7 +438,7 @@ static helio_status order_users(hi_arena *arena, const hi_block *block) {
 }
 
 static void free_block(hi_arena *arena, hi_block *block) {
-  pthread_mutex_lock(&arena->lock);
+  take_lock(arena);
   list_remove(&arena->live, block);
   arena->info.in_use -= block->bytes;
   arena->info.allocations--;
@@ -463,7 +473,7 @@ void hi_block_release(hi_block *block) {
 
 void hi_block_used(hi_block *block, int stream) {
   if (block->stream == stream || !block->arena || hangs(block->arena)) return;
-  pthread_mutex_lock(&block->arena->lock);
+  take_lock(block->arena);
   block->used_by |= (unsigned char)(1u << stream);
   pthread_mutex_unlock(&block->arena->lock);
 }
@@ -471,7 +481,7 @@ void hi_block_used(hi_block *block, int stream) {
 void hi_arena_info(hi_arena *arena, helio_memory *info) {
   *info = (helio_memory){0};
   if (hangs(arena)) return;
-  pthread_mutex_lock(&arena->lock);
+  take_lock(arena);
   *info = arena->info;
   info->largest_free = largest_free(arena);
   pthread_mutex_unlock(&arena->lock);
@@ -479,7 +489,7 @@ void hi_arena_info(hi_arena *arena, helio_memory *info) {
 
 helio_status hi_arena_check(hi_arena *arena) {
   if (hangs(arena)) return HELIO_OK;
-  pthread_mutex_lock(&arena->lock);
+  take_lock(arena);
   helio_status status = drain_quarantine(arena);
   pthread_mutex_unlock(&arena->lock);
   return status;

@@ -146,6 +146,7 @@ static helio_status make_arena(hi_device *device, const hi_device_settings *sett
                             .synchronous = device->synchronous,
                             .host_memory = device->host_memory,
                             .exact = hi_environment_number(HI_ARENA_DEBUG),
+                            .owner = device,
                             .loss = &device->loss};
   if (!settings->growth && !source.exact) {
     helio_status status = reserve_of(device, settings, &source.reserve);

@@ -12,6 +12,7 @@
 #include "ops/options.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
+#include "runtime/progress.h"
 #include "tensor/pool.h"
 
 static atomic_uint_least64_t serials;
@@ -217,16 +218,41 @@ helio_status hi_layer_shape(const helio_layer *layer, const helio_shape *inputs,
   return status;
 }
 
-static pthread_mutex_t building = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+/* Who builds makes variables on devices, which may hang: the next then takes over from a thread that was given up. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct {
+  pthread_t thread;
+  const hi_progress *progress;
+  int depth; /* 0: nobody builds */
+} builder;
 
 hi_context hi_build_lock(void) {
-  pthread_mutex_lock(&building);
+  hi_activity activity = hi_progress_change(HI_INSIDE); /* whoever it waits for is looked after */
+  pthread_mutex_lock(&gate);
+  bool again = builder.depth > 0 && pthread_equal(builder.thread, pthread_self());
+  while (!again && builder.depth > 0 && !hi_progress_abandoned(builder.progress)) {
+    struct timespec soon;
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_sec++;
+    pthread_cond_timedwait(&changed, &gate, &soon);
+  }
+  if (!again) {
+    builder.thread = pthread_self();
+    builder.progress = hi_progress_own();
+    builder.depth = 0;
+  }
+  builder.depth++;
+  pthread_mutex_unlock(&gate);
+  hi_progress_change(activity);
   return hi_context_alone();
 }
 
 void hi_build_unlock(hi_context before) {
   hi_context_set(before);
-  pthread_mutex_unlock(&building);
+  pthread_mutex_lock(&gate);
+  if (--builder.depth == 0) pthread_cond_signal(&changed);
+  pthread_mutex_unlock(&gate);
 }
 
 static helio_status build(helio_layer *layer, const helio_shape *inputs, int count) {

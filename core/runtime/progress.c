@@ -26,10 +26,60 @@ void hi_done(void) {
 }
 
 /* Nobody but who abandons it changes the activity of another's thread. */
-void hi_progress_change(hi_activity activity) {
-  if (!mine || atomic_exchange(&mine->activity, activity) != HI_ABANDONED) return;
-  atomic_store(&mine->activity, HI_ABANDONED);
-  sleep_for_ever();
+hi_activity hi_progress_change(hi_activity activity) {
+  int before = mine ? atomic_exchange(&mine->activity, activity) : HI_WORKS;
+  if (before == HI_ABANDONED) {
+    atomic_store(&mine->activity, HI_ABANDONED);
+    sleep_for_ever();
+  }
+  return (hi_activity)before;
+}
+
+hi_progress *hi_progress_own(void) {
+  return mine;
+}
+
+bool hi_progress_abandoned(const hi_progress *progress) {
+  return progress && atomic_load(&progress->activity) == HI_ABANDONED;
+}
+
+/* ---- who waits ---- */
+
+static struct timespec now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time;
+}
+
+void hi_progress_watch(hi_progress *progress) {
+  progress->seen = atomic_load_explicit(&progress->sequence, memory_order_acquire);
+  progress->life = now();
+}
+
+double hi_progress_silence(const hi_progress *progress) {
+  struct timespec time = now();
+  return (double)(time.tv_sec - progress->life.tv_sec) + (double)(time.tv_nsec - progress->life.tv_nsec) / 1e9;
+}
+
+/* A thread that waits in a collective has that one's deadline, and behind it a second one, for those who must have come
+ * to rest. */
+bool hi_progress_overdue(hi_progress *progress, uint64_t timeout_ms) {
+  unsigned long sequence = atomic_load_explicit(&progress->sequence, memory_order_acquire);
+  int activity = atomic_load(&progress->activity);
+  if (sequence != progress->seen || activity == HI_INSIDE) hi_progress_watch(progress);
+  double most = (double)timeout_ms / 1000;
+  if (activity == HI_WAITS) most = 2 * most + 0.5;
+  return timeout_ms > 0 && hi_progress_silence(progress) > most;
+}
+
+/* Often enough to be exact to a twentieth. */
+struct timespec hi_progress_next_look(uint64_t timeout_ms) {
+  uint64_t tick_ms = timeout_ms == 0 || timeout_ms > 20000 ? 1000 : timeout_ms / 20 + 1;
+  struct timespec next = now();
+  next.tv_nsec += (long)tick_ms * 1000000;
+  next.tv_sec += next.tv_nsec / 1000000000;
+  next.tv_nsec %= 1000000000;
+  return next;
 }
 
 bool hi_progress_abandon(hi_progress *progress) {

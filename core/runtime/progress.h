@@ -7,6 +7,7 @@
 
 #include <helio/helio.h>
 #include <stdatomic.h>
+#include <time.h>
 
 typedef enum hi_activity {
   HI_WORKS,
@@ -20,6 +21,8 @@ typedef struct hi_progress {
   atomic_ulong sequence;           /* calls begun so far */
   _Atomic(const char *) operation; /* the latest: a constant */
   _Atomic(const void *) device;    /* the hi_device that it is for; NULL: none */
+  unsigned long seen;              /* calls when it was last looked at: for the one who waits */
+  struct timespec life;            /* when it was first seen there */
 } hi_progress;
 
 /* The thread's own from now on; NULL: nobody waits for this thread. */
@@ -29,8 +32,22 @@ void hi_progress_set(hi_progress *progress);
 void hi_doing(const char *operation, const void *device);
 void hi_done(void);
 
-/* HI_WAITS or HI_INSIDE, and HI_WORKS again. */
-void hi_progress_change(hi_activity activity);
+/* HI_WAITS or HI_INSIDE, and what it was before, which is returned, again. */
+hi_activity hi_progress_change(hi_activity activity);
+
+/* The thread's own, NULL if it has none; and whether one's thread was given up. */
+hi_progress *hi_progress_own(void);
+bool hi_progress_abandoned(const hi_progress *progress);
+
+/* For who waits: begins to look; has there been no sign of life for so long, where there should be; for how many
+ * seconds.
+ */
+void hi_progress_watch(hi_progress *progress);
+bool hi_progress_overdue(hi_progress *progress, uint64_t timeout_ms);
+double hi_progress_silence(const hi_progress *progress);
+
+/* How long who waits sleeps before it looks again, at most; and when that is. */
+struct timespec hi_progress_next_look(uint64_t timeout_ms);
 
 /* Gives a thread up; false: it has just come back. */
 bool hi_progress_abandon(hi_progress *progress);

@@ -8,6 +8,7 @@
 #include "data/landing.h"
 #include "ops/options.h"
 #include "runtime/error.h"
+#include "runtime/progress.h"
 #include "strategy/split.h"
 #include "strategy/values.h"
 
@@ -25,10 +26,13 @@ typedef struct share_cursor {
   hi_cursor cursor;
   const shared *share;
   hi_cursor *sources[HELIO_MAX_REPLICAS];
+  hi_item *batch; /* that is being cut: whoever takes over from a thread that hangs begins with it */
 } share_cursor;
 
 static bool begin(hi_cursor *cursor, uint64_t epoch) {
   share_cursor *self = (share_cursor *)cursor;
+  hi_drop(self->batch);
+  self->batch = NULL;
   for (int i = 0; i < self->share->source_count; i++) {
     if (!hi_cursor_begin(self->sources[i], epoch)) return false;
   }
@@ -39,8 +43,11 @@ static bool begin(hi_cursor *cursor, uint64_t epoch) {
 static helio_status land(const hi_replicas_now *now, hi_device *device, const hi_item *batch, int64_t first,
                          int64_t rows, int replica, hi_item **all) {
   helio_element element;
-  helio_status status =
-      hi_item_land(batch, first, rows, now->devices[replica] ? now->devices[replica] : device, &element);
+  if (now->devices[replica]) device = now->devices[replica];
+  hi_progress_change(HI_WORKS); /* a device may hang */
+  hi_doing("landing a batch", device);
+  helio_status status = hi_item_land(batch, first, rows, device, &element);
+  hi_progress_change(HI_INSIDE);
   if (status) return status;
   if (!*all) *all = hi_item_new(now->count * batch->count);
   if (!*all) return helio_error_pending();
@@ -115,19 +122,19 @@ static helio_status collect(share_cursor *self, hi_item **all) {
   return status;
 }
 
+static helio_status cut_next(share_cursor *self, hi_item **all) {
+  if (!self->batch && !hi_cursor_next(self->sources[0], &self->batch)) return helio_error_pending();
+  helio_status status = self->batch ? cut_ahead(self, self->batch, all) : HELIO_OK;
+  hi_drop(self->batch);
+  self->batch = NULL;
+  return status;
+}
+
 static bool next(hi_cursor *cursor, hi_item **item) {
   share_cursor *self = (share_cursor *)cursor;
-  hi_item *batch = NULL, *all = NULL;
+  hi_item *all = NULL;
   helio_scope pool = helio_pool_enter();
-  helio_status status = HELIO_OK;
-  if (self->share->source_count > 1) {
-    status = collect(self, &all);
-  } else if (!hi_cursor_next(self->sources[0], &batch)) {
-    status = helio_error_pending();
-  } else if (batch) {
-    status = cut_ahead(self, batch, &all);
-  }
-  hi_drop(batch);
+  helio_status status = self->share->source_count > 1 ? collect(self, &all) : cut_next(self, &all);
   helio_pool_leave(&pool);
   if (status) hi_drop(all);
   *item = status ? NULL : all;
@@ -147,6 +154,7 @@ static int64_t skip(hi_cursor *cursor, int64_t count) {
 
 static void close_share(hi_cursor *cursor) {
   share_cursor *self = (share_cursor *)cursor;
+  hi_drop(self->batch);
   for (int i = 0; i < self->share->source_count; i++) hi_cursor_close(self->sources[i]);
 }
 

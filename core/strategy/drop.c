@@ -10,17 +10,17 @@
 
 /* ---- who is lost ---- */
 
-/* A thread that hangs takes its own device along, and the one that it hangs in. */
+/* The device that the replica's thread hangs in is lost; where none is known, its own. If that is another's the replica
+ * goes on with a new thread. */
 static void lose_hung(helio_strategy *strategy, int replica) {
-  hi_device_lose(strategy->replicas.devices[replica], HI_HUNG);
+  hi_device *own = strategy->replicas.devices[replica];
   const hi_device *at = hi_team_device_of(strategy->team, replica);
-  for (int i = 0; i < strategy->replicas.count; i++) {
-    if (strategy->replicas.devices[i] == at) hi_device_lose(strategy->replicas.devices[i], HI_HUNG);
+  for (int i = 0; at && at != own && i < strategy->replicas.count; i++) {
+    if (strategy->replicas.devices[i] != at) continue;
+    hi_device_lose(strategy->replicas.devices[i], HI_HUNG);
+    if (hi_team_renew(strategy->team, replica)) return;
   }
-}
-
-static bool hangs(const helio_strategy *strategy, int replica) {
-  return strategy->team && hi_team_has_lost(strategy->team, replica);
+  hi_device_lose(own, HI_HUNG);
 }
 
 /* A device that is suspect now counts as lost, with all logical devices of the same physical one. */
@@ -28,7 +28,7 @@ void hi_strategy_find_lost(helio_strategy *strategy) {
   hi_replicas *replicas = &strategy->replicas;
   for (int i = 0; i < replicas->count; i++) {
     if (!replicas->devices[i]) continue;
-    if (hangs(strategy, i)) lose_hung(strategy, i);
+    if (strategy->team && hi_team_has_lost(strategy->team, i)) lose_hung(strategy, i);
     if (atomic_load(&replicas->devices[i]->loss) == HI_SUSPECT) hi_device_lose(replicas->devices[i], HI_LOST);
   }
 }

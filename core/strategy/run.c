@@ -83,7 +83,6 @@ static void undo_all(job *j) {
   for (int i = 0; i < j->strategy->replicas.count; i++) {
     hi_journal_undo(&j->journals[i]);
     helio_error_take(NULL);
-    j->abandoned = j->abandoned || (j->strategy->team && hi_team_has_lost(j->strategy->team, i));
   }
   hi_fail(cause.status, "%s", cause.message);
 }
@@ -105,6 +104,9 @@ static helio_status run_together(job *j) {
   status = hi_strategy_join(strategy);
   if (!status) status = hi_team_run(strategy->team, run_replica, j);
   if (status) {
+    for (int i = 0; i < strategy->replicas.count; i++) {
+      j->abandoned = j->abandoned || hi_team_has_lost(strategy->team, i);
+    }
     hi_strategy_find_lost(strategy);
     undo_all(j);
     status = hi_strategy_failed(strategy);

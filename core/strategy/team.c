@@ -21,16 +21,15 @@ typedef struct member {
   const char *name; /* of its device */
   pthread_t thread;
   hi_progress progress;
-  unsigned long seen;   /* of its progress when it was last looked at */
-  struct timespec life; /* when it was first seen there */
-  bool lost;            /* abandoned */
-  bool ending;          /* it alone, under the lock */
-  helio_error error;    /* of its latest job */
-  hi_merge function;    /* of the meeting that it came to */
-  void *brought;        /* to it */
-  bool holds;           /* the meeting, on behalf of all */
-  bool left;            /* its job is done */
-  struct member *next;  /* of all that were abandoned */
+  unsigned jobs;       /* of the team when it came */
+  bool lost;           /* abandoned */
+  bool ending;         /* it alone, under the lock */
+  helio_error error;   /* of its latest job */
+  hi_merge function;   /* of the meeting that it came to */
+  void *brought;       /* to it */
+  bool holds;          /* the meeting, on behalf of all */
+  bool left;           /* its job is done */
+  struct member *next; /* of all that were abandoned */
 } member;
 
 /* Jobs and meetings are counted; who waits for one waits for its number to change. */
@@ -184,7 +183,7 @@ static void *work(void *argument) {
   hi_team *team = m->team;
   hi_progress_set(&m->progress);
   hi_progress_change(HI_INSIDE);
-  for (unsigned seen = 0;;) {
+  for (unsigned seen = m->jobs;;) {
     wait_for(team, &team->jobs, seen);
     seen = atomic_load(&team->jobs);
     bool ending = team->ending || m->ending, idle = !team->job;
@@ -211,16 +210,6 @@ static helio_status report(const hi_team *team) {
 
 /* ---- deadlines ---- */
 
-static struct timespec now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time;
-}
-
-static double seconds_since(const struct timespec *begin) {
-  return (double)microseconds_since(begin) / 1e6;
-}
-
 /* A line for each replica: which, where, at what, the how-manieth call, and for how long. */
 static void tell_all(const hi_team *team) {
   static const char *const activities[] = {"works", "waits", "waits", "hangs"};
@@ -231,24 +220,9 @@ static void tell_all(const hi_team *team) {
     const member *m = team->members[i];
     const char *operation = atomic_load(&m->progress.operation);
     hi_log(HELIO_LOG_ERROR, "  %d  %s  %s  %lu  %.1f  %s", i, m->name, operation ? operation : "none",
-           atomic_load(&m->progress.sequence), seconds_since(&m->life),
+           atomic_load(&m->progress.sequence), hi_progress_silence(&m->progress),
            m->left && !m->lost ? "has left" : activities[atomic_load(&m->progress.activity)]);
   }
-}
-
-/* Looks for signs of life. A member that waits in a collective has that one's deadline, and behind it a second one,
- * for those who must have come to rest. */
-static bool overdue(const hi_team *team, member *m) {
-  unsigned long sequence = atomic_load_explicit(&m->progress.sequence, memory_order_acquire);
-  int activity = atomic_load(&m->progress.activity);
-  if (sequence != m->seen || activity == HI_INSIDE) {
-    m->seen = sequence;
-    m->life = now();
-    return false;
-  }
-  double most = (double)team->timeout_ms / 1000;
-  if (activity == HI_WAITS) most = 2 * most + 0.5;
-  return seconds_since(&m->life) > most;
 }
 
 static void abandon(member *m) {
@@ -259,6 +233,7 @@ static void abandon(member *m) {
            "%s has not come back from %s within %.3g s (HELIO_TIMEOUT); its "
            "thread is abandoned",
            m->name, operation ? operation : "the step", (double)m->team->timeout_ms / 1000);
+  hi_log(HELIO_LOG_ERROR, "%s", m->error.message);
   if (m->holds) {
     m->team->error = m->error;
     end_meeting(m->team);
@@ -271,7 +246,7 @@ static void look_after(hi_team *team) {
   bool told = false;
   for (int i = 0; i < team->count; i++) {
     member *m = team->members[i];
-    if (m->left || !overdue(team, m) || !hi_progress_abandon(&m->progress)) continue;
+    if (m->left || !hi_progress_overdue(&m->progress, team->timeout_ms) || !hi_progress_abandon(&m->progress)) continue;
     if (!told) tell_all(team);
     told = true;
     abandon(m);
@@ -281,18 +256,10 @@ static void look_after(hi_team *team) {
   }
 }
 
-/* Looks after the members from time to time, often enough to be exact to a twentieth. */
+/* Looks after the members from time to time. */
 static void wait_for_all(hi_team *team) {
-  uint64_t tick_ms = team->timeout_ms / 20 < 1000 ? team->timeout_ms / 20 : 1000;
   while (team->left < team->count) {
-    if (team->timeout_ms == 0) {
-      pthread_cond_wait(&team->done, &team->lock);
-      continue;
-    }
-    struct timespec next = now();
-    next.tv_nsec += (long)tick_ms * 1000000;
-    next.tv_sec += next.tv_nsec / 1000000000;
-    next.tv_nsec %= 1000000000;
+    struct timespec next = hi_progress_next_look(team->timeout_ms);
     if (pthread_cond_timedwait(&team->done, &team->lock, &next) == ETIMEDOUT) look_after(team);
   }
 }
@@ -306,8 +273,7 @@ helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int 
     member *m = team->members[i];
     m->left = false;
     m->error.status = HELIO_OK;
-    m->life = now();
-    m->seen = atomic_load(&m->progress.sequence);
+    hi_progress_watch(&m->progress);
   }
   announce(team, &team->jobs);
   wait_for_all(team);
@@ -333,6 +299,7 @@ static member *all_lost;
 static void member_end(member *m) {
   if (m->lost) {
     hi_thread_abandon(m->thread);
+    pthread_detach(m->thread);
     pthread_mutex_lock(&lost_lock);
     m->next = all_lost;
     all_lost = m;
@@ -371,17 +338,22 @@ void hi_team_free(hi_team *team) {
   free(team);
 }
 
-static bool add_member(hi_team *team, const char *name) {
+static member *member_new(hi_team *team, int number, const char *name) {
   member *m = calloc(1, sizeof *m);
-  if (!m) return false;
-  *m = (member){.team = team, .number = team->count, .name = name};
+  if (!m) return NULL;
+  *m = (member){.team = team, .number = number, .name = name, .jobs = atomic_load(&team->jobs)};
   char shown[32];
   snprintf(shown, sizeof shown, "helio-rep%d", m->number);
-  if (hi_thread_start(&m->thread, shown, work, m)) {
-    free(m);
-    return false;
-  }
-  team->members[team->count++] = m;
+  if (hi_thread_start(&m->thread, shown, work, m) == 0) return m;
+  free(m);
+  return NULL;
+}
+
+bool hi_team_renew(hi_team *team, int number) {
+  member *m = member_new(team, number, team->members[number]->name);
+  if (!m) return false;
+  member_end(team->members[number]);
+  team->members[number] = m;
   return true;
 }
 
@@ -403,7 +375,9 @@ hi_team *hi_team_new(int count, const char *const *names, hi_team_abandoned *aba
   team->timeout_ms = hi_environment_number(HI_TIMEOUT);
   team->spin_us = count > hi_topology_cores() ? 0 : (long)hi_environment_number(HI_SPIN_US);
   while (team->count < count) {
-    if (add_member(team, names[team->count])) continue;
+    member *m = member_new(team, team->count, names[team->count]);
+    if (m) team->members[team->count++] = m;
+    if (m) continue;
     hi_fail(HELIO_OUT_OF_MEMORY, "the thread of replica %d could not be started", team->count);
     hi_team_free(team);
     return NULL;

@@ -28,6 +28,9 @@ helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int 
 bool hi_team_has_lost(const hi_team *team, int member);
 const hi_device *hi_team_device_of(const hi_team *team, int member);
 
+/* Gives a member that was abandoned another thread; false: none can be had. No job is under way. */
+bool hi_team_renew(hi_team *team, int member);
+
 /* Ends the member's thread, unless it was abandoned; those behind it move up. No job is under way. */
 void hi_team_remove(hi_team *team, int member);
 

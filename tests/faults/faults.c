@@ -162,7 +162,7 @@ static const char *run_fault(const plan *p, unsigned call, int device, outcome *
     snprintf(text, sizeof text, "helio_shutdown() failed: %s", ending.message);
     wrong = text;
   }
-  int abandoned = lines_with("thread is abandoned", "");
+  int abandoned = lines_with("thread is abandoned", "ERROR:");
   int left = thread_count(threads + abandoned) - threads;
   if (wrong || left <= abandoned) return wrong;
   snprintf(text, sizeof text, "%d threads are left, %d are named", left, abandoned);
