@@ -134,14 +134,11 @@ static bool lost(const hi_arena *arena) {
   return arena->source.loss && atomic_load_explicit(arena->source.loss, memory_order_relaxed) >= HI_LOST;
 }
 
-/* Whoever hangs in a call of the device may hold the lock. */
-static void take_lock(hi_arena *arena) {
-  if (arena->source.owner) hi_doing("waiting for memory", arena->source.owner);
-  pthread_mutex_lock(&arena->lock);
-}
-
-static bool hangs(const hi_arena *arena) {
-  return arena->source.loss && atomic_load_explicit(arena->source.loss, memory_order_relaxed) == HI_HUNG;
+/* False, without the lock, if the device hangs: whoever hangs in a call of it may hold the lock. */
+static bool take_lock(hi_arena *arena) {
+  if (!arena->source.loss) return pthread_mutex_lock(&arena->lock) == 0;
+  hi_doing("waiting for memory", arena->source.owner);
+  return hi_lock_until(&arena->lock, arena->source.loss, HI_HUNG);
 }
 
 /* ---- streams ---- */
@@ -382,11 +379,10 @@ static hi_block *allocate_locked(hi_arena *arena, size_t bytes, int stream) {
 hi_block *hi_arena_allocate(hi_arena *arena, size_t bytes, int stream, const char *holder) {
   if (bytes == 0) bytes = 1;
   hi_reason_clear();
-  if (hangs(arena)) {
+  if (!take_lock(arena)) {
     hi_fail(HELIO_DEVICE_FAILURE, "no memory can be had on %s, which hangs", arena->source.name);
     return NULL;
   }
-  take_lock(arena);
   hi_block *block = allocate_locked(arena, bytes, stream);
   if (block) {
     block->requested = bytes;
@@ -438,7 +434,7 @@ static helio_status order_users(hi_arena *arena, const hi_block *block) {
 }
 
 static void free_block(hi_arena *arena, hi_block *block) {
-  take_lock(arena);
+  if (!take_lock(arena)) return; /* its memory is left alone */
   list_remove(&arena->live, block);
   arena->info.in_use -= block->bytes;
   arena->info.allocations--;
@@ -465,31 +461,28 @@ void hi_block_release(hi_block *block) {
   if (!block || atomic_fetch_sub_explicit(&block->references, 1, memory_order_acq_rel) > 1) return;
   if (hi_runtime_forked()) return; /* another thread of the parent may have held the arena's lock: rather leak */
   if (block->arena) {
-    if (!hangs(block->arena)) free_block(block->arena, block);
+    free_block(block->arena, block);
   } else {
     free(block); /* its device was closed before */
   }
 }
 
 void hi_block_used(hi_block *block, int stream) {
-  if (block->stream == stream || !block->arena || hangs(block->arena)) return;
-  take_lock(block->arena);
+  if (block->stream == stream || !block->arena || !take_lock(block->arena)) return;
   block->used_by |= (unsigned char)(1u << stream);
   pthread_mutex_unlock(&block->arena->lock);
 }
 
 void hi_arena_info(hi_arena *arena, helio_memory *info) {
   *info = (helio_memory){0};
-  if (hangs(arena)) return;
-  take_lock(arena);
+  if (!take_lock(arena)) return;
   *info = arena->info;
   info->largest_free = largest_free(arena);
   pthread_mutex_unlock(&arena->lock);
 }
 
 helio_status hi_arena_check(hi_arena *arena) {
-  if (hangs(arena)) return HELIO_OK;
-  take_lock(arena);
+  if (!take_lock(arena)) return HELIO_OK;
   helio_status status = drain_quarantine(arena);
   pthread_mutex_unlock(&arena->lock);
   return status;

@@ -32,8 +32,10 @@ void hi_copy_finish(hi_device *device) {
     staging_destroy(device, staging);
   }
   device->staged = 0;
-  if (device->order) device->member.streams->event_destroy(device->member.device, device->order);
-  device->order = NULL;
+  for (int i = 0; i < HI_ORDER_EVENTS; i++) {
+    helio_event *event = atomic_exchange(&device->order[i], NULL);
+    if (event) device->member.streams->event_destroy(device->member.device, event);
+  }
 }
 
 static helio_status staging_new(hi_device *device, size_t bytes, struct hi_staging **made) {
@@ -53,8 +55,8 @@ static helio_status staging_new(hi_device *device, size_t bytes, struct hi_stagi
 /* Takes a piece out of the list that is large enough and that the device has read; NULL if there is none. Where there
  * is too much, others that the device has read go. */
 static helio_status staging_find(hi_device *device, size_t bytes, struct hi_staging **found) {
-  helio_status status = HELIO_OK;
-  pthread_mutex_lock(&device->lock);
+  helio_status status = hi_device_lock(device);
+  if (status) return status;
   for (struct hi_staging **link = &device->staging; *link && !*found && !status;) {
     struct hi_staging *staging = *link;
     bool fits = staging->bytes >= bytes && staging->bytes / 4 <= bytes + 4096;
@@ -75,7 +77,7 @@ static helio_status staging_find(hi_device *device, size_t bytes, struct hi_stag
 }
 
 static bool staging_full(hi_device *device, size_t bytes) {
-  pthread_mutex_lock(&device->lock);
+  if (hi_device_lock(device)) return false;
   bool full = device->staged + bytes > most_staged;
   pthread_mutex_unlock(&device->lock);
   return full;
@@ -92,7 +94,7 @@ static helio_status staging_take(hi_device *device, size_t bytes, struct hi_stag
 }
 
 static void staging_return(hi_device *device, struct hi_staging *staging) {
-  pthread_mutex_lock(&device->lock);
+  if (hi_device_lock(device)) return; /* it stays with the device that hangs */
   staging->next = device->staging;
   device->staging = staging;
   device->staged += staging->bytes;
@@ -173,17 +175,38 @@ helio_status hi_clear(hi_device *device, helio_place target, size_t bytes) {
 
 /* ---- between devices ---- */
 
+/* An event of the device that nobody else uses until it is given back: a thread that hangs keeps no lock this way. */
+static helio_status order_event_take(hi_device *device, helio_event **event) {
+  for (int i = 0; i < HI_ORDER_EVENTS; i++) {
+    *event = atomic_exchange(&device->order[i], NULL);
+    if (*event) return HELIO_OK;
+  }
+  return device->member.streams->event_create(device->member.device, event);
+}
+
+static bool order_event_return(hi_device *device, helio_event *event) {
+  bool kept = false;
+  for (int i = 0; i < HI_ORDER_EVENTS && !kept; i++) {
+    helio_event *none = NULL;
+    kept = atomic_compare_exchange_strong(&device->order[i], &none, event);
+  }
+  return kept;
+}
+
 /* Makes a stream of one device wait for what a stream of another device of the same backend was handed so far. */
 static helio_status order_devices(hi_device *earlier, helio_stream *earlier_stream, hi_device *later,
                                   helio_stream *later_stream) {
+  helio_event *event;
   if (earlier->synchronous) return HELIO_OK;
   const helio_stream_table *streams = earlier->member.streams;
-  helio_backend_device *handle = earlier->member.device;
-  pthread_mutex_lock(&earlier->lock);
-  helio_status status = earlier->order ? HELIO_OK : streams->event_create(handle, &earlier->order);
-  if (!status) status = streams->event_record(handle, earlier->order, earlier_stream);
-  if (!status) status = streams->wait(later->member.device, later_stream, earlier->order);
-  pthread_mutex_unlock(&earlier->lock);
+  helio_status status = order_event_take(earlier, &event);
+  if (status) return status;
+  status = streams->event_record(earlier->member.device, event, earlier_stream);
+  if (!status) status = streams->wait(later->member.device, later_stream, event);
+  if (!order_event_return(earlier, event)) { /* so many threads at a time: one event too many */
+    if (!status) status = streams->synchronize(later->member.device, later_stream);
+    streams->event_destroy(earlier->member.device, event);
+  }
   return status;
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/error.h"
 #include "runtime/leaks.h"
 #include "runtime/log.h"
+#include "runtime/progress.h"
 
 hi_device *hi_device_new(hi_physical *physical, int logical_index) {
   hi_device *device = calloc(1, sizeof *device);
@@ -106,13 +107,15 @@ static void close_device(hi_device *device) {
   device->member.device = NULL;
 }
 
-/* Devices that hang stay, with all that is theirs, until the process ends. */
+/* Devices that hang stay, with all that is theirs, until the process ends; so do the others of their plugin, whose
+ * events and memory the thread that hangs may be about to use. */
 static hi_device *hanging;
 
 void hi_device_free(hi_device *device) {
   if (!device) return;
-  if (hi_device_hung(device)) {
-    hi_leak_say("%s, which hangs, and all of its memory", device->name);
+  if (device->physical->plugin->stuck) {
+    hi_leak_say("%s, %s, and all of its memory", device->name,
+                hi_device_hung(device) ? "which hangs" : "of whose backend another hangs");
     device->next = hanging;
     hanging = device;
     return;
@@ -192,11 +195,17 @@ static helio_status open_device(hi_device *device) {
   return status;
 }
 
+helio_status hi_device_lock(hi_device *device) {
+  hi_doing("waiting for the device", device);
+  return hi_lock_until(&device->lock, &device->loss, HI_HUNG) ? HELIO_OK : hi_device_refuses(device);
+}
+
 helio_status hi_device_use(hi_device *device) {
   helio_status status = hi_device_refuses(device);
   if (status) return hi_fail(status, "%s: %s", device->name, hi_reason(status));
   if (atomic_load_explicit(&device->open, memory_order_acquire)) return HELIO_OK;
-  pthread_mutex_lock(&device->lock);
+  status = hi_device_lock(device);
+  if (status) return hi_fail(status, "%s: %s", device->name, hi_reason(status));
   if (!atomic_load(&device->open)) {
     status = open_device(device);
     if (!status) atomic_store_explicit(&device->open, true, memory_order_release);
@@ -208,7 +217,10 @@ helio_status hi_device_use(hi_device *device) {
 helio_stream *hi_device_stream(hi_device *device, int index) {
   helio_stream *stream = atomic_load_explicit(&device->streams[index], memory_order_acquire);
   if (stream) return stream; /* always so for HI_STREAM_COMPUTE: it was made when the device was opened */
-  pthread_mutex_lock(&device->lock);
+  if (hi_device_lock(device)) {
+    hi_device_failed(device, HELIO_DEVICE_FAILURE, "making a stream");
+    return NULL;
+  }
   stream = device->streams[index];
   if (!stream) {
     hi_reason_clear();

@@ -27,6 +27,8 @@ typedef struct hi_physical {
   int opened; /* logical devices that were opened */
 } hi_physical;
 
+enum { HI_ORDER_EVENTS = 8 };
+
 typedef struct hi_device {
   helio_member member;          /* first: what a collective hands back is the device */
   helio_backend_device *handle; /* the plugin's; that of the member is this struct itself, as long as it is open */
@@ -42,12 +44,12 @@ typedef struct hi_device {
   pthread_mutex_t lock; /* of opening and of making streams */
   _Atomic(helio_stream *) streams[HI_STREAM_COUNT]; /* written under the lock, read without */
   hi_arena *arena;
-  hi_block *status;           /* of HI_STATUS_WORDS helio_status_words */
-  struct hi_callers *callers; /* whose they are, kept by status.c */
-  struct hi_staging *staging; /* kept by copy.c */
-  size_t staged;              /* bytes of it */
-  helio_event *order;         /* likewise */
-  void *plans;                /* kept by ops/plans.c */
+  hi_block *status;                              /* of HI_STATUS_WORDS helio_status_words */
+  struct hi_callers *callers;                    /* whose they are, kept by status.c */
+  struct hi_staging *staging;                    /* kept by copy.c */
+  size_t staged;                                 /* bytes of it */
+  _Atomic(helio_event *) order[HI_ORDER_EVENTS]; /* likewise */
+  void *plans;                                   /* kept by ops/plans.c */
   void (*plans_free)(void *plans);
   atomic_int reductions_said; /* how often the log has told of a reduction to it (strategy/reduce.c) */
   struct hi_device *next;     /* in topology.c's list of all */
@@ -63,6 +65,9 @@ void hi_device_rest(hi_device *device);
 
 /* The first use: opens the device if that was not done. */
 helio_status hi_device_use(hi_device *device);
+
+/* Takes the device's lock; else the status, with the reason, of one that hangs. */
+helio_status hi_device_lock(hi_device *device);
 
 /* The stream, made when it is first asked for; NULL with the error set. The device is in use. */
 helio_stream *hi_device_stream(hi_device *device, int index);

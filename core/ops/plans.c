@@ -155,7 +155,10 @@ static void cache_free(void *object) {
 static plan_cache *cache_of(hi_device *device) {
   plan_cache *cache = __atomic_load_n((plan_cache **)&device->plans, __ATOMIC_ACQUIRE);
   if (cache) return cache;
-  pthread_mutex_lock(&device->lock);
+  if (hi_device_lock(device)) {
+    hi_device_failed(device, HELIO_DEVICE_FAILURE, "planning");
+    return NULL;
+  }
   cache = device->plans;
   if (!cache && (cache = calloc(1, sizeof *cache))) {
     pthread_mutex_init(&cache->lock, NULL);
@@ -276,9 +279,13 @@ static hi_plan *find_or_make(plan_cache *cache, const hi_call *call, const key *
 helio_status hi_plan_get(hi_device *device, const hi_call *call, hi_plan **result) {
   key k;
   plan_cache *cache = cache_of(device);
-  if (!cache) return HELIO_OUT_OF_MEMORY;
+  if (!cache) return helio_error_pending();
   if (!key_make(&k, call)) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a plan on %s", device->name);
-  pthread_mutex_lock(&cache->lock);
+  hi_doing("planning", device);
+  if (!hi_lock_until(&cache->lock, &device->loss, HI_HUNG)) {
+    key_end(&k);
+    return hi_device_failed(device, hi_device_refuses(device), "planning");
+  }
   hi_plan *plan = find_or_make(cache, call, &k);
   helio_status status = plan ? plan->status : helio_error_pending();
   if (plan && !status) atomic_fetch_add_explicit(&plan->users, 1, memory_order_relaxed);

@@ -43,6 +43,21 @@ bool hi_progress_abandoned(const hi_progress *progress) {
   return progress && atomic_load(&progress->activity) == HI_ABANDONED;
 }
 
+bool hi_lock_until(pthread_mutex_t *lock, const atomic_int *state, int end) {
+  enum { LOOK_AGAIN_NS = 100000000 };
+  while (atomic_load(state) != end) {
+    if (pthread_mutex_trylock(lock) == 0) return true;
+    struct timespec soon;
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_nsec += LOOK_AGAIN_NS;
+    soon.tv_sec += soon.tv_nsec / 1000000000;
+    soon.tv_nsec %= 1000000000;
+    if (pthread_mutex_timedlock(lock, &soon) == 0) return true;
+    hi_done();
+  }
+  return false;
+}
+
 /* ---- who waits ---- */
 
 static struct timespec now(void) {

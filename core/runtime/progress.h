@@ -6,6 +6,7 @@
 #define HI_PROGRESS_H
 
 #include <helio/helio.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -38,6 +39,10 @@ hi_activity hi_progress_change(hi_activity activity);
 /* The thread's own, NULL if it has none; and whether one's thread was given up. */
 hi_progress *hi_progress_own(void);
 bool hi_progress_abandoned(const hi_progress *progress);
+
+/* Takes a lock that may be held by a thread which hangs; false, without it: the state has come to `end`, by which
+ * others know that nobody gives it back. */
+bool hi_lock_until(pthread_mutex_t *lock, const atomic_int *state, int end);
 
 /* For who waits: begins to look; has there been no sign of life for so long, where there should be; for how many
  * seconds.
