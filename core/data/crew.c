@@ -87,8 +87,10 @@ static void join(hi_crew *crew) {
     hi_worker *worker = crew->workers[i];
     bool ended = false, gone = false;
     while (!ended && !gone) {
-      struct timespec next = hi_progress_next_look(hi_environment_number(HI_TIMEOUT));
-      ended = pthread_clockjoin_np(worker->thread, NULL, CLOCK_MONOTONIC, &next) == 0;
+      struct timespec soon;
+      clock_gettime(CLOCK_REALTIME, &soon);
+      soon.tv_sec++;
+      ended = pthread_timedjoin_np(worker->thread, NULL, &soon) == 0;
       gone = !ended && hangs(worker);
     }
     if (gone) {

@@ -551,8 +551,10 @@ void hi_topology_finish(void) {
   }
   lists_free(&physical_lists);
   while (physical_count > 0) {
-    free(physicals[--physical_count]->limits);
-    free(physicals[physical_count]);
+    hi_physical *physical = physicals[--physical_count];
+    free(physical->limits);
+    physical->limits = NULL;
+    if (!physical->plugin->stuck) free(physical); /* else its devices stay, too */
   }
   free(physicals);
   free(visible);

@@ -300,11 +300,22 @@ void hi_plan_release(hi_plan *plan) {
   atomic_fetch_sub_explicit(&plan->users, 1, memory_order_release);
 }
 
+/* A kernel may hang: behind hi_doing() nothing is looked at that a program could free when it goes on without this
+ * thread. */
+static helio_status run_kernel(const hi_plan *plan, hi_device *device, const helio_run *run, const char *label) {
+  hi_doing(label, device);
+  helio_status status = hi_device_refuses(device);
+  if (!status) status = plan->kernel->run(plan->prepared, run);
+  hi_done();
+  return hi_device_suspect(device, status);
+}
+
 /* A kernel that may meet bad data tells of it in the word of its caller. */
-static helio_status run_with_word(const hi_plan *plan, hi_device *device, int stream, helio_run *run) {
+static helio_status run_with_word(const hi_plan *plan, hi_device *device, int stream, helio_run *run,
+                                  const char *label) {
   int word = hi_status_take(device, stream, &plan->range);
   run->status.offset += (size_t)word * sizeof(helio_status_word);
-  helio_status status = plan->kernel->run(plan->prepared, run);
+  helio_status status = run_kernel(plan, device, run, label);
   hi_status_return(device, word);
   return status;
 }
@@ -327,14 +338,11 @@ helio_status hi_plan_run_in(const hi_block *workspace, const hi_plan *plan, hi_d
                    .scalar_count = (size_t)call->row->scalars};
   if (workspace) run.workspace = workspace->place;
   hi_reason_clear();
+  const char *label = call->row->info.label;
   bool may_report = plan->range.operation != NULL;
-  hi_doing(call->row->info.label, device);
-  helio_status status = hi_device_refuses(device);
-  if (!status)
-    status = may_report ? run_with_word(plan, device, stream, &run) : plan->kernel->run(plan->prepared, &run);
-  hi_done();
-  hi_device_suspect(device, status);
-  return status ? hi_device_failed(device, status, call->row->info.label) : HELIO_OK;
+  helio_status status =
+      may_report ? run_with_word(plan, device, stream, &run, label) : run_kernel(plan, device, &run, label);
+  return status ? hi_device_failed(device, status, label) : HELIO_OK;
 }
 
 helio_status hi_plan_run(const hi_plan *plan, hi_device *device, int stream, const hi_call *call,
