@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/variable.h"
-#include "ops/journal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/copy.h"
+#include "ops/journal.h"
 #include "ops/options.h"
 #include "ops/placement.h"
 #include "ops/tape.h"

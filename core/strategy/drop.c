@@ -33,14 +33,12 @@ void hi_strategy_find_lost(helio_strategy *strategy) {
   }
 }
 
-static int find_lost(helio_strategy *strategy, bool *lost, bool *hung) {
+static int find_lost(helio_strategy *strategy, bool *lost) {
   hi_replicas *replicas = &strategy->replicas;
   int count = 0;
-  *hung = false;
   hi_strategy_find_lost(strategy);
   for (int i = 0; i < replicas->count; i++) {
     lost[i] = replicas->devices[i] && hi_device_lost(replicas->devices[i]);
-    *hung = *hung || (lost[i] && hi_device_hung(replicas->devices[i]));
     count += lost[i];
   }
   return count;
@@ -64,19 +62,6 @@ void hi_strategy_calm(helio_strategy *strategy) {
     if (device && !hi_device_lost(device)) hi_device_synchronize(device);
     helio_error_take(NULL);
   }
-}
-
-/* Whoever hangs in a group may look at all of it: then none of its communicators is freed. */
-static void leave_group(helio_strategy *strategy, bool hung) {
-  for (int i = 0; i < strategy->replicas.count; i++) {
-    if (hung) {
-      hi_communicator_abandon(strategy->communicators[i]);
-    } else {
-      hi_communicator_free(strategy->communicators[i]);
-    }
-    strategy->communicators[i] = NULL;
-  }
-  if (hung) hi_collective_stuck(strategy->collective.collective.state);
 }
 
 static void remove_replica(helio_strategy *strategy, int replica) {
@@ -106,12 +91,12 @@ static helio_status end_strategy(helio_strategy *strategy, const char *names, co
                  cause->message, names);
 }
 
-static helio_status lose(helio_strategy *strategy, const bool *lost, int count, bool hung, const helio_error *cause) {
+static helio_status lose(helio_strategy *strategy, const bool *lost, int count, const helio_error *cause) {
   char names[600];
   int left = strategy->replicas.count - count;
   name_lost(strategy, lost, names, sizeof names);
   hi_strategy_calm(strategy);
-  if (strategy->team) leave_group(strategy, hung);
+  hi_strategy_leave_group(strategy);
   hi_gradient_plan_free(strategy->plan);
   strategy->plan = NULL;
   if (left > 0) remove_lost(strategy, lost);
@@ -125,21 +110,21 @@ static helio_status lose(helio_strategy *strategy, const bool *lost, int count, 
 }
 
 helio_status hi_strategy_failed(helio_strategy *strategy) {
-  bool lost[HELIO_MAX_REPLICAS], hung;
+  bool lost[HELIO_MAX_REPLICAS];
   helio_error cause;
-  int count = strategy->team ? find_lost(strategy, lost, &hung) : 0;
+  int count = strategy->team ? find_lost(strategy, lost) : 0;
   if (count == 0) return helio_error_pending();
   helio_error_take(&cause);
-  return lose(strategy, lost, count, hung, &cause);
+  return lose(strategy, lost, count, &cause);
 }
 
 helio_status hi_strategy_survey(helio_strategy *strategy, const helio_error *cause) {
   static const helio_error before = {.status = HELIO_DEVICE_FAILURE, .message = "it failed before the step"};
-  bool lost[HELIO_MAX_REPLICAS], hung;
-  int count = strategy->team ? find_lost(strategy, lost, &hung) : 0;
+  bool lost[HELIO_MAX_REPLICAS];
+  int count = strategy->team ? find_lost(strategy, lost) : 0;
   if (count == 0) return HELIO_OK;
   atomic_store(&strategy->committed, false);
-  return lose(strategy, lost, count, hung, cause ? cause : &before);
+  return lose(strategy, lost, count, cause ? cause : &before);
 }
 
 hi_replicas_now hi_strategy_replicas(helio_strategy *strategy) {

@@ -35,16 +35,32 @@ static void strike_off(helio_strategy *strategy) {
   pthread_mutex_unlock(&lock);
 }
 
-static void free_communicators(helio_strategy *strategy) {
+/* Does a thread hang that may look at the group? */
+static bool hangs(const helio_strategy *strategy) {
+  bool found = false;
+  for (int i = 0; i < strategy->replicas.count && !found; i++) {
+    const hi_device *device = strategy->replicas.devices[i];
+    found = (device && hi_device_hung(device)) || (strategy->team && hi_team_has_lost(strategy->team, i));
+  }
+  return found;
+}
+
+void hi_strategy_leave_group(helio_strategy *strategy) {
+  bool hung = hangs(strategy);
   for (int i = 0; i < strategy->replicas.count; i++) {
-    hi_communicator_free(strategy->communicators[i]);
+    if (hung) {
+      hi_communicator_abandon(strategy->communicators[i]);
+    } else {
+      hi_communicator_free(strategy->communicators[i]);
+    }
     strategy->communicators[i] = NULL;
   }
+  if (hung) hi_collective_stuck(strategy->collective.collective.state);
 }
 
 /* What cannot outlive the devices. */
 static void stop(helio_strategy *strategy) {
-  free_communicators(strategy);
+  hi_strategy_leave_group(strategy);
   hi_team_free(strategy->team);
   strategy->team = NULL;
   strategy->replicas.count = 0;
@@ -304,7 +320,10 @@ static helio_status make_communicators(const joining *j) {
 
 static helio_status join(void *argument, int replica) {
   const joining *j = argument;
+  unsigned char id[HELIO_COLLECTIVE_ID_SIZE]; /* of this thread's own, which may hang and outlive the rest */
   hi_communicator_settings settings = settings_of(j, replica);
+  memcpy(id, j->id, sizeof id);
+  settings.id = id;
   return hi_communicator_join(j->strategy->communicators[replica], &j->strategy->collective, &settings);
 }
 
@@ -312,12 +331,12 @@ helio_status hi_strategy_join(helio_strategy *strategy) {
   joining j = {.strategy = strategy};
   if (strategy->replicas.count == 1) return HELIO_OK; /* the others were lost */
   if (strategy->communicators[0] && !atomic_load(&strategy->broken)) return HELIO_OK;
-  free_communicators(strategy);
+  hi_strategy_leave_group(strategy);
   helio_status status = hi_collective_new_id(&strategy->collective, j.id);
   if (!status) status = make_communicators(&j);
   if (!status) status = hi_team_run(strategy->team, join, &j);
   if (status) {
-    free_communicators(strategy);
+    hi_strategy_leave_group(strategy);
   } else {
     atomic_store(&strategy->broken, false);
   }

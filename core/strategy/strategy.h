@@ -50,6 +50,9 @@ void hi_gradient_plan_free(struct hi_gradient_plan *plan);
 /* Every replica's thread joins the group, anew if a collective failed before. No step is under way. */
 helio_status hi_strategy_join(helio_strategy *strategy);
 
+/* Frees the communicators, or leaves them alone where a thread hangs that may look at any of them. */
+void hi_strategy_leave_group(helio_strategy *strategy);
+
 /* This replica cannot go on with its part of a sum: the others' waits are ended, and the group is made anew for the
  * next step. */
 helio_status hi_strategy_break(helio_strategy *strategy);
