@@ -60,13 +60,15 @@ helio_status hi_journal_count(atomic_uint_least64_t *counter) {
   return HELIO_OK;
 }
 
+/* The journal is empty before the first is dropped: a device may hang there, and then the step is not undone. */
 void hi_journal_keep(hi_journal *journal) {
-  for (int i = 0; i < journal->count; i++) {
-    hi_drop(journal->entries[i].tensor);
-    hi_drop(journal->entries[i].before);
-  }
-  free(journal->entries);
+  hi_journal kept = *journal;
   *journal = (hi_journal){0};
+  for (int i = 0; i < kept.count; i++) {
+    hi_drop(kept.entries[i].tensor);
+    hi_drop(kept.entries[i].before);
+  }
+  free(kept.entries);
 }
 
 void hi_step_keep(void) {
