@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "device/arena_report.h"
+#include "device/device.h"
 #include "device/sanitize.h"
 #include "runtime/error.h"
 #include "runtime/leaks.h"
 #include "runtime/log.h"
-#include "runtime/progress.h"
 #include "runtime/runtime.h"
 
 enum { BIN_COUNT = 48, BIN_SEARCH = 64, MOST_SPARE = 1024 };
@@ -131,14 +131,13 @@ static void open_to_host(const hi_block *block) {
 /* ---- a device that fails ---- */
 
 static bool lost(const hi_arena *arena) {
-  return arena->source.loss && atomic_load_explicit(arena->source.loss, memory_order_relaxed) >= HI_LOST;
+  return arena->source.owner && hi_device_lost(arena->source.owner);
 }
 
 /* False, without the lock, if the device hangs: whoever hangs in a call of it may hold the lock. */
 static bool take_lock(hi_arena *arena) {
-  if (!arena->source.loss) return pthread_mutex_lock(&arena->lock) == 0;
-  hi_doing("waiting for memory", arena->source.owner);
-  return hi_lock_until(&arena->lock, arena->source.loss, HI_HUNG);
+  if (!arena->source.owner) return pthread_mutex_lock(&arena->lock) == 0;
+  return hi_device_take(arena->source.owner, &arena->lock, "waiting for memory");
 }
 
 /* ---- streams ---- */

@@ -51,13 +51,12 @@ typedef struct hi_arena_source {
   const helio_stream_table *streams;
   helio_stream *stream[HI_STREAM_COUNT]; /* NULL: not made */
   size_t alignment;
-  uint64_t limit;    /* 0: none */
-  uint64_t reserve;  /* taken in one piece at the first allocation; 0: grow */
-  bool synchronous;  /* the device's streams need no events */
-  bool host_memory;  /* addresses can be poisoned for the address sanitizer */
-  bool exact;        /* HELIO_ARENA_DEBUG */
-  const void *owner; /* the hi_device: who waits for the arena waits for it; NULL: nobody asks */
-  atomic_int *loss;  /* hi_loss of the device; NULL: nobody asks. Of one that hangs nothing is touched */
+  uint64_t limit;          /* 0: none */
+  uint64_t reserve;        /* taken in one piece at the first allocation; 0: grow */
+  bool synchronous;        /* the device's streams need no events */
+  bool host_memory;        /* addresses can be poisoned for the address sanitizer */
+  bool exact;              /* HELIO_ARENA_DEBUG */
+  struct hi_device *owner; /* of which nothing is touched when it hangs; NULL: nobody asks */
 } hi_arena_source;
 
 hi_arena *hi_arena_new(const hi_arena_source *source);

@@ -149,8 +149,7 @@ static helio_status make_arena(hi_device *device, const hi_device_settings *sett
                             .synchronous = device->synchronous,
                             .host_memory = device->host_memory,
                             .exact = hi_environment_number(HI_ARENA_DEBUG),
-                            .owner = device,
-                            .loss = &device->loss};
+                            .owner = device};
   if (!settings->growth && !source.exact) {
     helio_status status = reserve_of(device, settings, &source.reserve);
     if (status) return status;
@@ -195,9 +194,15 @@ static helio_status open_device(hi_device *device) {
   return status;
 }
 
+bool hi_device_take(hi_device *device, pthread_mutex_t *lock, const char *what) {
+  hi_doing(what, device);
+  if (hi_lock_until(lock, &device->loss, HI_HUNG, hi_environment_number(HI_TIMEOUT))) return true;
+  hi_device_lose(device, HI_HUNG);
+  return false;
+}
+
 helio_status hi_device_lock(hi_device *device) {
-  hi_doing("waiting for the device", device);
-  return hi_lock_until(&device->lock, &device->loss, HI_HUNG) ? HELIO_OK : hi_device_refuses(device);
+  return hi_device_take(device, &device->lock, "waiting for the device") ? HELIO_OK : hi_device_refuses(device);
 }
 
 helio_status hi_device_use(hi_device *device) {

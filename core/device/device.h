@@ -66,6 +66,10 @@ void hi_device_rest(hi_device *device);
 /* The first use: opens the device if that was not done. */
 helio_status hi_device_use(hi_device *device);
 
+/* Takes a lock of the device's. False, without it: a thread that hangs in the device has it; the device is lost then.
+ */
+bool hi_device_take(hi_device *device, pthread_mutex_t *lock, const char *what);
+
 /* Takes the device's lock; else the status, with the reason, of one that hangs. */
 helio_status hi_device_lock(hi_device *device);
 

@@ -281,8 +281,7 @@ helio_status hi_plan_get(hi_device *device, const hi_call *call, hi_plan **resul
   plan_cache *cache = cache_of(device);
   if (!cache) return helio_error_pending();
   if (!key_make(&k, call)) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a plan on %s", device->name);
-  hi_doing("planning", device);
-  if (!hi_lock_until(&cache->lock, &device->loss, HI_HUNG)) {
+  if (!hi_device_take(device, &cache->lock, "planning")) {
     key_end(&k);
     return hi_device_failed(device, hi_device_refuses(device), "planning");
   }

@@ -43,9 +43,10 @@ bool hi_progress_abandoned(const hi_progress *progress) {
   return progress && atomic_load(&progress->activity) == HI_ABANDONED;
 }
 
-bool hi_lock_until(pthread_mutex_t *lock, const atomic_int *state, int end) {
-  enum { LOOK_AGAIN_NS = 100000000 };
-  while (atomic_load(state) != end) {
+bool hi_lock_until(pthread_mutex_t *lock, const atomic_int *state, int end, uint64_t timeout_ms) {
+  enum { LOOK_AGAIN_NS = 100000000, LOOK_AGAIN_MS = LOOK_AGAIN_NS / 1000000 };
+  for (uint64_t waited = 0; atomic_load(state) != end && (!timeout_ms || waited <= timeout_ms);
+       waited += LOOK_AGAIN_MS) {
     if (pthread_mutex_trylock(lock) == 0) return true;
     struct timespec soon;
     clock_gettime(CLOCK_REALTIME, &soon);

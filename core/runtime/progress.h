@@ -41,8 +41,8 @@ hi_progress *hi_progress_own(void);
 bool hi_progress_abandoned(const hi_progress *progress);
 
 /* Takes a lock that may be held by a thread which hangs; false, without it: the state has come to `end`, by which
- * others know that nobody gives it back. */
-bool hi_lock_until(pthread_mutex_t *lock, const atomic_int *state, int end);
+ * others know that nobody gives it back, or the time is up (0: there is none). */
+bool hi_lock_until(pthread_mutex_t *lock, const atomic_int *state, int end, uint64_t timeout_ms);
 
 /* For who waits: begins to look; has there been no sign of life for so long, where there should be; for how many
  * seconds.
