@@ -3,24 +3,8 @@
 # The conformance program at length: the CPU with each vector code that the processor has, the strict device in several
 # orders of its streams.
 set -u
-program=$HELIO_TEST_BUILD/tests/conformance/conformance
-cpu=$HELIO_TEST_BUILD/backends/cpu/.libs
-strict=$HELIO_TEST_BUILD/tests/plugins/strict/.libs
-log=$HELIO_TEST_BUILD/tests/logs/conformance-long.log
-mkdir -p "$(dirname "$log")"
-status=0
-
-run() { # name, settings…
-  local name=$1
-  shift
-  if env "$@" "$program" --long >"$log" 2>&1; then
-    echo "ok       $name: $(grep -c '^\[       OK \]' "$log") passed"
-  else
-    echo "FAILED   $name"
-    grep -B 6 '^\[  FAILED  \]' "$log" || tail -n 5 "$log"
-    status=1
-  fi
-}
+. "$(dirname "$0")/programs.bash"
+program="conformance/conformance --long"
 
 for code in portable avx2 avx512; do
   case $code in
@@ -32,10 +16,10 @@ for code in portable avx2 avx512; do
     echo "skipped  cpu $code: the processor has no $flag"
     continue
   fi
-  run "cpu $code" HELIO_PLUGIN_PATH="$cpu" HELIO_BACKEND=cpu HELIO_CPU_ISA=$code
-  run "cpu $code without OpenBLAS" HELIO_PLUGIN_PATH="$cpu" HELIO_BACKEND=cpu HELIO_CPU_ISA=$code HELIO_CPU_BLAS=none
+  run "conformance, cpu $code" "$program" "${cpu[@]}" HELIO_CPU_ISA=$code
+  run "conformance, cpu $code without OpenBLAS" "$program" "${cpu[@]}" HELIO_CPU_ISA=$code HELIO_CPU_BLAS=none
 done
 for seed in 1 2 3; do
-  run "strict, seed $seed" HELIO_PLUGIN_PATH="$strict:$cpu" HELIO_BACKEND=strict HELIO_STRICT_SEED=$seed
+  run "conformance, strict, seed $seed" "$program" "${strict[@]}" HELIO_STRICT_SEED=$seed
 done
 exit $status

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wrapping collective as a plugin. Calls are counted by the number of the rank's device, so that they go on where a
  * group is made anew with fewer ranks. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,6 @@ enum { MOST_DEVICES = 64 };
 
 struct helio_plugin_state {
   wrap_inner inner;
-  helio_plugin_state *inner_state;
   wrap_target targets[MOST_DEVICES];
 };
 
@@ -25,26 +23,18 @@ struct helio_communicator {
 
 /* ---- life ---- */
 
-static helio_status open_inner(wrap_inner *inner, const helio_host *host) {
-  return wrap_inner_open(inner, host, host->parameter(host, "HELIO_WRAP_SUM_PLUGIN"), true);
-}
+static const wrap_settings settings = {
+    .collective = true, .plugin = "HELIO_WRAP_SUM_PLUGIN", .rules = "HELIO_WRAP_SUM_RULES"};
 
 static helio_status probe(const helio_host *host, helio_probe_answer *answer) {
-  wrap_inner inner;
-  helio_status status = open_inner(&inner, host);
-  if (status != HELIO_NO_DEVICE) return status ? status : inner.plugin->probe(&inner.host, answer);
-  snprintf(answer->reason, sizeof answer->reason, "HELIO_WRAP_SUM_PLUGIN names no plugin that can be opened");
-  return HELIO_OK;
+  return wrap_inner_probe(host, &settings, answer);
 }
 
 static helio_status init(const helio_host *host, helio_plugin_state **result) {
   helio_plugin_state *state = host->allocate(host, sizeof *state);
   if (!state) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for the plugin's state");
-  helio_status status = open_inner(&state->inner, host);
-  if (!status) status = wrap_rules_read(&state->inner, host->parameter(host, "HELIO_WRAP_SUM_RULES"));
-  if (!status) status = state->inner.plugin->init(&state->inner.host, &state->inner_state);
+  helio_status status = wrap_inner_start(&state->inner, host, &settings);
   if (status) {
-    wrap_inner_close(&state->inner);
     host->release(host, state);
     return status;
   }
@@ -56,8 +46,7 @@ static helio_status init(const helio_host *host, helio_plugin_state **result) {
 static void finish(helio_plugin_state *state) {
   const helio_host *host = state->inner.real;
   for (uint32_t i = 0; i < MOST_DEVICES; i++) wrap_target_end(&state->targets[i]);
-  state->inner.plugin->finish(state->inner_state);
-  wrap_inner_close(&state->inner);
+  wrap_inner_stop(&state->inner);
   host->release(host, state);
 }
 
@@ -65,11 +54,11 @@ static void finish(helio_plugin_state *state) {
 
 static helio_status offer(helio_plugin_state *state, const helio_member *const *members, size_t count,
                           helio_collective_offer *answer) {
-  return state->inner.plugin->collective->offer(state->inner_state, members, count, answer);
+  return state->inner.plugin->collective->offer(state->inner.state, members, count, answer);
 }
 
 static helio_status new_id(helio_plugin_state *state, void *id) {
-  return state->inner.plugin->collective->new_id(state->inner_state, id);
+  return state->inner.plugin->collective->new_id(state->inner.state, id);
 }
 
 /* Its number is the end of its name. */
@@ -91,7 +80,7 @@ static helio_status create(helio_plugin_state *state, const helio_communicator_o
                                .member = options->member,
                                .rank = options->rank,
                                .rank_count = options->rank_count};
-  status = wrap_after(&call, made->table->create(state->inner_state, options, &made->inner));
+  status = wrap_after(&call, made->table->create(state->inner.state, options, &made->inner));
   if (status) {
     host->release(host, made);
   } else {
@@ -117,12 +106,6 @@ static helio_status poll_group(helio_communicator *c) {
 
 /* ---- calls ---- */
 
-static size_t bytes_of(const helio_collective_call *call, size_t elements) {
-  static const size_t bytes[] = {[HELIO_FLOAT32] = 4, [HELIO_FLOAT64] = 8, [HELIO_INT32] = 4,   [HELIO_INT64] = 8,
-                                 [HELIO_UINT8] = 1,   [HELIO_BOOL] = 1,    [HELIO_FLOAT16] = 2, [HELIO_BFLOAT16] = 2};
-  return elements * bytes[call->type];
-}
-
 typedef helio_status function(helio_communicator *communicator, const helio_collective_call *call);
 
 /* `elements` are those that it writes to the target. */
@@ -137,7 +120,7 @@ static helio_status hand_on(helio_communicator *c, function *entry, const char *
                     .streams = c->member->streams,
                     .stream = what->stream,
                     .place = what->target,
-                    .bytes = bytes_of(what, elements)};
+                    .bytes = elements * wrap_type_bytes(what->type)};
   helio_status status = wrap_late(c->target, name);
   if (!status) status = wrap_before(&call);
   return status || call.skipped ? status : wrap_after(&call, entry(c->inner, what));

@@ -68,7 +68,10 @@ static bool fits(const helio_plugin *plugin, bool collective) {
   return plugin->devices && plugin->memory && plugin->streams && plugin->kernels;
 }
 
-helio_status wrap_inner_open(wrap_inner *inner, const helio_host *real, const char *path, bool collective) {
+/* Opened, but not started. HELIO_NO_DEVICE: there is none. */
+static helio_status open_inner(wrap_inner *inner, const helio_host *real, const wrap_settings *settings) {
+  bool collective = settings->collective;
+  const char *path = real->parameter(real, settings->plugin);
   *inner = (wrap_inner){.real = real};
   if (!path[0]) return real->fail(real, HELIO_NO_DEVICE, "no plugin is named that could be wrapped");
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -94,7 +97,33 @@ helio_status wrap_inner_open(wrap_inner *inner, const helio_host *real, const ch
   return HELIO_OK;
 }
 
-void wrap_inner_close(wrap_inner *inner) {
+helio_status wrap_inner_probe(const helio_host *real, const wrap_settings *settings, helio_probe_answer *answer) {
+  wrap_inner inner;
+  helio_status status = open_inner(&inner, real, settings);
+  if (status != HELIO_NO_DEVICE) return status ? status : inner.plugin->probe(&inner.host, answer);
+  snprintf(answer->reason, sizeof answer->reason, "%s names no plugin that can be opened", settings->plugin);
+  return HELIO_OK;
+}
+
+static void release_rules(wrap_inner *inner) {
   if (inner->rules) inner->real->release(inner->real, inner->rules);
-  inner->rules = NULL;
+}
+
+helio_status wrap_inner_start(wrap_inner *inner, const helio_host *real, const wrap_settings *settings) {
+  helio_status status = open_inner(inner, real, settings);
+  if (!status) status = wrap_rules_read(inner, real->parameter(real, settings->rules));
+  if (!status) status = inner->plugin->init(&inner->host, &inner->state);
+  if (status) release_rules(inner);
+  return status;
+}
+
+void wrap_inner_stop(wrap_inner *inner) {
+  inner->plugin->finish(inner->state);
+  release_rules(inner);
+}
+
+size_t wrap_type_bytes(uint32_t type) {
+  static const size_t bytes[] = {[HELIO_FLOAT32] = 4, [HELIO_FLOAT64] = 8, [HELIO_INT32] = 4,   [HELIO_INT64] = 8,
+                                 [HELIO_UINT8] = 1,   [HELIO_BOOL] = 1,    [HELIO_FLOAT16] = 2, [HELIO_BFLOAT16] = 2};
+  return bytes[type];
 }

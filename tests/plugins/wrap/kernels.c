@@ -43,9 +43,7 @@ static size_t elements_of(const helio_argument *argument) {
 }
 
 static size_t bytes_of(const helio_argument *argument) {
-  static const size_t bytes[] = {[HELIO_FLOAT32] = 4, [HELIO_FLOAT64] = 8, [HELIO_INT32] = 4,   [HELIO_INT64] = 8,
-                                 [HELIO_UINT8] = 1,   [HELIO_BOOL] = 1,    [HELIO_FLOAT16] = 2, [HELIO_BFLOAT16] = 2};
-  return argument ? elements_of(argument) * bytes[argument->type] : 0;
+  return argument ? elements_of(argument) * wrap_type_bytes(argument->type) : 0;
 }
 
 static int64_t rows_of(const helio_call *call) {

@@ -1,36 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wrapping backend as a plugin. */
-#include <stdio.h>
 
 #include "wrap.h"
 
 struct helio_plugin_state {
   wrap_inner inner;
-  helio_plugin_state *inner_state;
 };
 
 const helio_plugin *wrap_inner_plugin;
 
-static helio_status open_inner(wrap_inner *inner, const helio_host *host) {
-  return wrap_inner_open(inner, host, host->parameter(host, "HELIO_WRAP_PLUGIN"), false);
-}
+static const wrap_settings settings = {.plugin = "HELIO_WRAP_PLUGIN", .rules = "HELIO_WRAP_RULES"};
 
 static helio_status probe(const helio_host *host, helio_probe_answer *answer) {
-  wrap_inner inner;
-  helio_status status = open_inner(&inner, host);
-  if (status != HELIO_NO_DEVICE) return status ? status : inner.plugin->probe(&inner.host, answer);
-  snprintf(answer->reason, sizeof answer->reason, "HELIO_WRAP_PLUGIN names no plugin that can be opened");
-  return HELIO_OK;
+  return wrap_inner_probe(host, &settings, answer);
 }
 
 static helio_status init(const helio_host *host, helio_plugin_state **result) {
   helio_plugin_state *state = host->allocate(host, sizeof *state);
   if (!state) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for the plugin's state");
-  helio_status status = open_inner(&state->inner, host);
-  if (!status) status = wrap_rules_read(&state->inner, host->parameter(host, "HELIO_WRAP_RULES"));
-  if (!status) status = state->inner.plugin->init(&state->inner.host, &state->inner_state);
+  helio_status status = wrap_inner_start(&state->inner, host, &settings);
   if (status) {
-    wrap_inner_close(&state->inner);
     host->release(host, state);
     return status;
   }
@@ -41,19 +30,18 @@ static helio_status init(const helio_host *host, helio_plugin_state **result) {
 
 static void finish(helio_plugin_state *state) {
   const helio_host *host = state->inner.real;
-  state->inner.plugin->finish(state->inner_state);
-  wrap_inner_close(&state->inner);
+  wrap_inner_stop(&state->inner);
   host->release(host, state);
 }
 
 /* ---- devices: the entries that know the state ---- */
 
 static helio_status count_devices(helio_plugin_state *state, uint32_t *count) {
-  return state->inner.plugin->devices->count(state->inner_state, count);
+  return state->inner.plugin->devices->count(state->inner.state, count);
 }
 
 static helio_status describe(helio_plugin_state *state, uint32_t index, helio_device_description *description) {
-  return state->inner.plugin->devices->describe(state->inner_state, index, description);
+  return state->inner.plugin->devices->describe(state->inner.state, index, description);
 }
 
 static helio_status open_device(helio_plugin_state *state, uint32_t index, const helio_open_options *options,
@@ -63,7 +51,7 @@ static helio_status open_device(helio_plugin_state *state, uint32_t index, const
   if (!device) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for a device");
   device->plugin = state->inner.plugin;
   wrap_target_begin(&device->target, &state->inner, index + options->logical_index);
-  helio_status status = device->plugin->devices->open(state->inner_state, index, options, &device->inner);
+  helio_status status = device->plugin->devices->open(state->inner.state, index, options, &device->inner);
   if (status) {
     host->release(host, device);
   } else {

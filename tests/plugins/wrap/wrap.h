@@ -16,9 +16,17 @@ typedef struct wrap_inner {
   helio_host host; /* first */
   const helio_host *real;
   const helio_plugin *plugin;
+  helio_plugin_state *state; /* the plugin's */
   wrap_rule *rules;
   size_t rule_count;
 } wrap_inner;
+
+/* What a wrapping plugin wraps, and the parameters that say which, and what happens to it. */
+typedef struct wrap_settings {
+  bool collective; /* else a backend */
+  const char *plugin;
+  const char *rules;
+} wrap_settings;
 
 /* Whose calls are counted by themselves: a device, or a device's rank in a collective. */
 typedef struct wrap_target {
@@ -63,12 +71,15 @@ void wrap_target_begin(wrap_target *target, const wrap_inner *inner, uint32_t nu
 /* Says at level DEBUG how many calls there were. */
 void wrap_target_end(wrap_target *target);
 
-/* rules.c: takes the rules of a text; wrap_inner_close releases them. */
+/* rules.c: takes the rules of a text. */
 helio_status wrap_rules_read(wrap_inner *inner, const char *text);
 
-/* inner.c: opens the plugin at the path, which is not started yet. HELIO_NO_DEVICE: there is none. */
-helio_status wrap_inner_open(wrap_inner *inner, const helio_host *real, const char *path, bool collective);
-void wrap_inner_close(wrap_inner *inner);
+/* inner.c: the life of the plugin inside. */
+helio_status wrap_inner_probe(const helio_host *real, const wrap_settings *settings, helio_probe_answer *answer);
+helio_status wrap_inner_start(wrap_inner *inner, const helio_host *real, const wrap_settings *settings);
+void wrap_inner_stop(wrap_inner *inner);
+
+size_t wrap_type_bytes(uint32_t type);
 
 /* ---- the backend ---- */
 
