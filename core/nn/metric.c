@@ -200,9 +200,11 @@ static const hi_metric_family *family_of(const helio_metric *metric) {
   return (kind ? kind : &hi_metric_kinds[HI_MEAN])->family;
 }
 
-/* Zeros on the device that operations run on when the metric is first used; each replica counts for itself. */
+/* Zeros on the device that operations run on when the metric is first used; each replica counts for itself, or for all.
+ */
 static helio_status build(helio_metric *metric) {
-  static const hi_variable_traits traits = {.synchronization = HELIO_ON_READ, .aggregation = HELIO_AGGREGATE_SUM};
+  hi_variable_traits traits = {.synchronization = HELIO_ON_READ,
+                               .aggregation = metric->shared ? HELIO_AGGREGATE_FIRST : HELIO_AGGREGATE_SUM};
   const char *const *names = family_of(metric)->states;
   helio_shape shape = metric->thresholds ? HELIO_SHAPE(metric->options.threshold_count) : HELIO_SCALAR;
   helio_variable *states[HI_METRIC_STATES] = {NULL};
@@ -226,6 +228,22 @@ static helio_status make_states(helio_metric *metric) {
   helio_status status = atomic_load(&metric->ready) ? HELIO_OK : build(metric);
   hi_build_unlock(before);
   return status;
+}
+
+static void drop_states(helio_metric *metric) {
+  atomic_store(&metric->ready, false);
+  metric->variables.count = 0;
+  for (int i = 0; i < HI_METRIC_STATES; i++) {
+    hi_drop(metric->states[i]);
+    metric->states[i] = NULL;
+  }
+}
+
+void hi_metric_share(helio_metric *metric) {
+  hi_context before = hi_build_lock();
+  drop_states(metric);
+  metric->shared = true;
+  hi_build_unlock(before);
 }
 
 /* What metrics compute is on no tape and leaves nothing in the caller's pool. */
@@ -264,10 +282,8 @@ static helio_status check_update(const hi_metric_kind *kind, const helio_metric_
   return HELIO_OK;
 }
 
-/* Nothing is added unless all additions could be computed. */
-static helio_status update(const helio_metric_update_options *o) {
+helio_status hi_metric_additions(const helio_metric_update_options *o, helio_tensor *additions[HI_METRIC_STATES]) {
   helio_metric *metric = o->metric;
-  helio_tensor *additions[HI_METRIC_STATES];
   const hi_metric_kind *kind = atomic_load(&metric->kind);
   helio_status status = check_update(kind, o);
   if (!status && !kind) kind = hi_accuracy_for(&o->labels->shape, &o->predictions->shape);
@@ -279,7 +295,22 @@ static helio_status update(const helio_metric_update_options *o) {
     additions[i] = hi_in_type(additions[i], metric->options.type);
     if (!additions[i]) status = helio_error_pending();
   }
-  return status ? status : hi_variables_add(&metric->variables, additions);
+  return status;
+}
+
+helio_status hi_metric_add(helio_metric *metric, helio_tensor *const *additions) {
+  return hi_variables_add(&metric->variables, additions);
+}
+
+/* Nothing is added unless all additions could be computed. */
+static helio_status update(const helio_metric_update_options *o) {
+  helio_tensor *additions[HI_METRIC_STATES];
+  helio_status status = hi_metric_additions(o, additions);
+  for (int i = 0; o->metric->shared && !status && i < o->metric->variables.count; i++) {
+    additions[i] = hi_all_reduce(additions[i]);
+    if (!additions[i]) status = helio_error_pending();
+  }
+  return status ? status : hi_metric_add(o->metric, additions);
 }
 
 helio_status helio_metric_update_with(const helio_metric_update_options *given) {

@@ -78,7 +78,16 @@ struct helio_metric {
   helio_variable *states[HI_METRIC_STATES]; /* references; NULL before the first use */
   helio_variables variables;
   atomic_bool ready; /* set under the lock of building, when they are there */
+  bool shared;       /* every replica counts what all have found, so that none is needed for the whole */
 };
+
+/* From now on every replica counts for all; begins at zero. */
+void hi_metric_share(helio_metric *metric);
+
+/* An update in two halves, between which those of all replicas may be summed: what it adds to each variable, as far as
+ * this replica knows; and adding it. Outside of tapes. */
+helio_status hi_metric_additions(const helio_metric_update_options *update, helio_tensor *additions[HI_METRIC_STATES]);
+helio_status hi_metric_add(helio_metric *metric, helio_tensor *const *additions);
 
 /* The accuracy that Keras takes for these shapes; NULL with the error set. */
 const hi_metric_kind *hi_accuracy_for(const helio_shape *labels, const helio_shape *predictions);

@@ -53,6 +53,9 @@ struct hi_model {
   unsigned generation;  /* of hi_variables_generation() when they were made */
   bool listed;
   helio_variables weights, trainable, non_trainable;
+
+  struct hi_compiled *compiled; /* how it is trained, kept by train/; NULL: it was not compiled */
+  void (*free_compiled)(struct hi_compiled *compiled);
 };
 
 extern const hi_layer_kind hi_sequential_kind, hi_functional_kind, hi_custom_kind, hi_input_kind;
@@ -86,6 +89,9 @@ bool hi_model_ready(const helio_layer *model);
 /* Visits all variables in Keras' order with their names within the model: "conv2d/kernel". */
 typedef helio_status hi_weight_visitor(void *user, const char *name, hi_weight *weight);
 helio_status hi_model_visit(helio_layer *owner, hi_weight_visitor *visitor, void *user);
+
+/* The sum of all regularizers' losses; NULL, without an error, where there are none. The model has its variables. */
+helio_tensor *hi_model_penalty(helio_layer *model);
 
 /* helio_model_summary_text, with a line for the variables of an optimizer; NULL: there is none. */
 char *hi_model_summary_text(helio_layer *owner, int columns, const helio_variables *optimizer);

@@ -29,12 +29,16 @@ static void end(void *object) {
   free(optimizer);
 }
 
+uint64_t hi_list_number(void) {
+  static atomic_uint_least64_t last;
+  return atomic_fetch_add(&last, 1) + 1;
+}
+
 helio_optimizer *hi_optimizer_new(const hi_optimizer_kind *kind, const helio_optimizer_options *options) {
-  static atomic_uint_least64_t last_number;
   helio_optimizer *optimizer = hi_object_new(sizeof *optimizer, end, "an optimizer");
   if (!optimizer) return NULL;
   hi_census_name(&optimizer->object, &optimizer->name);
-  optimizer->number = atomic_fetch_add(&last_number, 1) + 1;
+  optimizer->number = hi_list_number();
   optimizer->kind = kind;
   optimizer->options = *options;
   optimizer->slot_count = kind->slots(options, optimizer->slots);
@@ -225,6 +229,19 @@ int64_t hi_optimizer_updates(const helio_optimizer *optimizer) {
 
 int64_t helio_optimizer_iterations(const helio_optimizer *optimizer) {
   return optimizer ? hi_optimizer_updates(optimizer) : 0;
+}
+
+helio_status hi_optimizer_accumulate(helio_optimizer *optimizer, int steps) {
+  if (steps == 0 || steps == optimizer->options.accumulate_steps) return HELIO_OK;
+  if (steps < 2) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "accumulate_steps must be >= 2, or 0. Received: accumulate_steps=%d", steps);
+  }
+  if (atomic_load(&optimizer->ready)) {
+    return hi_fail(HELIO_WRONG_STATE, "%s has taken steps already and cannot begin to accumulate: make a new one",
+                   optimizer->name);
+  }
+  optimizer->options.accumulate_steps = steps;
+  return HELIO_OK;
 }
 
 double hi_optimizer_rate(const helio_optimizer *optimizer) {

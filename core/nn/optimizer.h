@@ -90,6 +90,29 @@ int hi_optimizer_find(const helio_optimizer *optimizer, const helio_variable *va
 helio_variable *hi_optimizer_slot(const helio_optimizer *optimizer, int variable, int slot);
 helio_variable *hi_optimizer_accumulator(const helio_optimizer *optimizer, int variable);
 
+/* Tensors that travel with the gradients: what a step measures, summed over replicas like them. They need no message of
+ * their own, and every replica has the whole before the step counts. */
+typedef struct hi_riders {
+  uint64_t number;        /* of the list, by hi_list_number(), for riders that travel alone */
+  helio_tensor **tensors; /* of the step's pool; the sums stand in their places behind */
+  int count;
+
+  /* Called when the sums are there, before the step counts: what it writes is undone if the step fails. */
+  helio_status (*arrived)(struct hi_riders *riders);
+  void *user;
+} hi_riders;
+
+/* A number that no other list of tensors of the process has. */
+uint64_t hi_list_number(void);
+
+/* helio_minimize() with riders, NULL: none; and riders without gradients. */
+helio_status hi_minimize(helio_optimizer *optimizer, helio_tape *tape, helio_tensor *loss,
+                         const helio_variables *variables, hi_riders *riders);
+helio_status hi_ride(hi_riders *riders);
+
+/* Lets the optimizer apply the mean of so many gradients, if it has not begun otherwise. */
+helio_status hi_optimizer_accumulate(helio_optimizer *optimizer, int steps);
+
 /* Updates so far: every call, or every k-th where gradients are accumulated. And the learning rate of the next call. */
 int64_t hi_optimizer_updates(const helio_optimizer *optimizer);
 double hi_optimizer_rate(const helio_optimizer *optimizer);

@@ -322,7 +322,9 @@ typedef struct step {
   hi_replicas *together;
   hi_summing *summing; /* NULL: there is one replica */
   turn turn;
-  hi_gradient *list; /* by the place of the variable among the optimizer's, tensors of the step's pool */
+  hi_riders *riders; /* NULL: none */
+  hi_gradient *sums; /* the riders, then the gradients, tensors of the step's pool */
+  hi_gradient *list; /* the gradients, by the place of the variable among the optimizer's */
 } step;
 
 /* Outside of replicas a step would change the first of a variable's copies alone. */
@@ -338,21 +340,37 @@ static helio_status check_context(const helio_variables *variables) {
   return HELIO_OK;
 }
 
+/* Riders stand before the gradients: buckets are filled from the end, so they leave with the last one. */
+static void put_riders(const hi_riders *riders, hi_gradient *sums) {
+  for (int i = 0; riders && i < riders->count; i++) {
+    sums[i] = (hi_gradient){.values = riders->tensors[i], .shape = riders->tensors[i]->shape};
+  }
+}
+
+static helio_status take_riders(hi_riders *riders, const hi_gradient *sums) {
+  for (int i = 0; sums && i < riders->count; i++) riders->tensors[i] = sums[i].values;
+  return riders->arrived(riders);
+}
+
 /* The variables were checked. */
-static helio_status step_begin(step *s, helio_optimizer *optimizer, const helio_variables *variables) {
-  *s = (step){.optimizer = optimizer, .variables = variables, .together = hi_replicas_together()};
+static helio_status step_begin(step *s, helio_optimizer *optimizer, const helio_variables *variables,
+                               hi_riders *riders) {
+  *s = (step){
+      .optimizer = optimizer, .variables = variables, .together = hi_replicas_together(), .riders = riders};
   helio_status status = check_context(variables);
   if (!status) status = hi_optimizer_track(optimizer, variables);
   if (status) return status;
-  int count = optimizer->tracked.count;
+  int count = optimizer->tracked.count, first = riders ? riders->count : 0;
   s->turn = next_turn(optimizer);
-  s->list = calloc((size_t)count + 1, sizeof *s->list);
+  s->sums = calloc((size_t)(first + count) + 1, sizeof *s->sums);
   s->turn.updates = calloc((size_t)count + 1, sizeof *s->turn.updates);
-  if (!s->list || !s->turn.updates) {
+  if (!s->sums || !s->turn.updates) {
     return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a list of %d gradients", count);
   }
+  s->list = s->sums + first;
   if (!s->together) return HELIO_OK;
-  s->summing = s->together->services->sums_begin(s->together, optimizer->number, s->list, count);
+  put_riders(riders, s->sums);
+  s->summing = s->together->services->sums_begin(s->together, optimizer->number, s->sums, first + count);
   return s->summing ? HELIO_OK : helio_error_pending();
 }
 
@@ -371,7 +389,7 @@ static helio_status step_ready(void *user, int index, const hi_gradient *gradien
   if (!place) return helio_error_pending();
   hi_tape_pause();
   *place = *gradient;
-  helio_status status = s->together->services->sums_ready(s->summing, (int)(place - s->list));
+  helio_status status = s->together->services->sums_ready(s->summing, (int)(place - s->sums));
   hi_tape_resume();
   return status;
 }
@@ -381,11 +399,12 @@ static helio_status step_end(step *s) {
   helio_status status = helio_error_pending();
   hi_tape_pause();
   if (s->summing) status = s->together->services->sums_end(s->summing);
+  if (!status && s->riders) status = take_riders(s->riders, s->together ? s->sums : NULL);
   if (!status) status = take_step(&s->turn, s->together, s->list, s->variables);
   hi_tape_resume();
   for (int i = 0; s->turn.updates && i < s->optimizer->tracked.count; i++) hi_prepared_end(&s->turn.updates[i]);
   free(s->turn.updates);
-  free(s->list);
+  free(s->sums);
   return status;
 }
 
@@ -404,7 +423,7 @@ helio_status helio_apply_gradients(helio_optimizer *optimizer, const helio_gradi
   if (!status) status = check(optimizer, gradients, variables);
   if (status || variables->count == 0) return status; /* of no variables there is no step, as in Keras */
   helio_scope pool = helio_pool_enter();
-  if (!step_begin(&s, optimizer, variables)) take_gradients(&s, gradients);
+  if (!step_begin(&s, optimizer, variables, NULL)) take_gradients(&s, gradients);
   status = step_end(&s);
   helio_pool_leave(&pool);
   return status;
@@ -418,14 +437,14 @@ static void take_rest(step *s, const helio_gradients *gradients) {
   }
 }
 
-helio_status helio_minimize(helio_optimizer *optimizer, helio_tape *tape, helio_tensor *loss,
-                            const helio_variables *variables) {
+helio_status hi_minimize(helio_optimizer *optimizer, helio_tape *tape, helio_tensor *loss,
+                         const helio_variables *variables, hi_riders *riders) {
   step s;
-  helio_status status = hi_enter(__func__);
-  if (!status) status = hi_optimizer_check(optimizer, variables);
-  if (status || variables->count == 0) return status;
+  helio_status status = hi_optimizer_check(optimizer, variables);
+  if (status) return status;
+  if (variables->count == 0) return riders ? hi_ride(riders) : HELIO_OK;
   helio_scope pool = helio_pool_enter();
-  if (!step_begin(&s, optimizer, variables)) {
+  if (!step_begin(&s, optimizer, variables, riders)) {
     helio_gradient_options o = {.size = sizeof o, .tape = tape, .target = loss, .variables = variables};
     helio_gradients *gradients = hi_gradient_of(&o, s.together ? step_ready : NULL, &s);
     if (gradients && s.together) take_rest(&s, gradients);
@@ -433,5 +452,35 @@ helio_status helio_minimize(helio_optimizer *optimizer, helio_tape *tape, helio_
   }
   status = step_end(&s);
   helio_pool_leave(&pool);
+  return status;
+}
+
+helio_status helio_minimize(helio_optimizer *optimizer, helio_tape *tape, helio_tensor *loss,
+                            const helio_variables *variables) {
+  helio_status status = hi_enter(__func__);
+  return status ? status : hi_minimize(optimizer, tape, loss, variables, NULL);
+}
+
+/* ---- riders alone ---- */
+
+static helio_status sum_riders(hi_riders *riders, hi_replicas *together, hi_gradient *sums) {
+  put_riders(riders, sums);
+  hi_summing *summing = together->services->sums_begin(together, riders->number, sums, riders->count);
+  helio_status status = summing ? together->services->sums_end(summing) : helio_error_pending();
+  return status ? status : take_riders(riders, sums);
+}
+
+helio_status hi_ride(hi_riders *riders) {
+  hi_replicas *together = hi_replicas_together();
+  helio_status status;
+  hi_tape_pause();
+  if (together) {
+    hi_gradient *sums = calloc((size_t)riders->count + 1, sizeof *sums);
+    status = sums ? sum_riders(riders, together, sums) : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a step's sums");
+    free(sums);
+  } else {
+    status = take_riders(riders, NULL);
+  }
+  hi_tape_resume();
   return status;
 }

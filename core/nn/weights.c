@@ -210,11 +210,15 @@ static helio_status add_loss(void *user, const char *name, hi_weight *weight) {
   return HELIO_OK;
 }
 
-helio_tensor *helio_regularization_loss(helio_model *model) {
+helio_tensor *hi_model_penalty(helio_model *model) {
   helio_tensor *total = NULL;
+  return hi_model_visit(model, add_loss, &total) ? NULL : total;
+}
+
+helio_tensor *helio_regularization_loss(helio_model *model) {
   if (hi_enter(__func__) || !hi_model_ready(model)) return NULL;
-  if (hi_model_visit(model, add_loss, &total)) return NULL;
-  return total ? total : helio_fill(HELIO_SCALAR, 0, .type = model->type);
+  helio_tensor *total = hi_model_penalty(model);
+  return total || helio_error_pending() ? total : helio_fill(HELIO_SCALAR, 0, .type = model->type);
 }
 
 /* ---- files ---- */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heliostat: training as Keras has it. Included by helio.h; there is no need to include it by itself.
+ *
+ *   helio_compile(model, .optimizer = helio_adam(), .loss = helio_sparse_categorical_crossentropy(),
+ *                 .metrics = {helio_sparse_categorical_accuracy()});
+ *   helio_fit(model, train, .epochs = 10, .validation = test);
+ *
+ * A model that was made in the scope of a strategy is trained by that strategy: batches are cut among its replicas,
+ * and with any number of them the result is that of one device, to rounding. When a device is lost, the step is
+ * repeated on those that are left, unless the strategy says HELIO_STOP. Outside of scopes the same calls train on one
+ * device.
+ */
+#ifndef HELIO_TRAIN_H
+#define HELIO_TRAIN_H
+
+#include <helio/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- compile ---- */
+
+#define HELIO_MOST_METRICS 16
+
+/* Says how the model learns and what is measured meanwhile. The model holds what it is given. Metrics are taken over:
+ * they begin at zero, and every replica counts for all. Compiling again replaces what was said before; the weights
+ * stay. */
+typedef struct helio_compile_options {
+  size_t size;
+  helio_model *model;
+  helio_optimizer *optimizer; /* NULL: optimizer_name, which is "rmsprop" unless given, as in Keras */
+  const char *optimizer_name;
+  helio_loss *loss; /* NULL: loss_name; neither: the model only predicts */
+  const char *loss_name;
+  helio_metric *metrics[HELIO_MOST_METRICS]; /* up to the first NULL; behind them those of metric_names */
+  const char *metric_names[HELIO_MOST_METRICS];
+  helio_metric *weighted_metrics[HELIO_MOST_METRICS]; /* samples count in them by their weights, as in the loss */
+  int input_count; /* of a model of the user's own that takes several; 0: what the model says, else 1 */
+} helio_compile_options;
+
+HELIO_EXPORT helio_status helio_compile_with(const helio_compile_options *options);
+#define helio_compile(...) HELIO_MAKE(helio_compile_with, helio_compile_options, __VA_ARGS__)
+
+HELIO_EXPORT helio_optimizer *helio_model_optimizer(const helio_model *model); /* NULL: it was not compiled */
+
+/* ---- what was measured ---- */
+
+/* Values by name, in the order in which progress shows them: "loss", metrics as they were compiled, then the same with
+ * "val_". A value is waited for when it is read. */
+typedef struct helio_logs helio_logs;
+
+HELIO_EXPORT int helio_logs_count(const helio_logs *logs);
+HELIO_EXPORT const char *helio_logs_name(const helio_logs *logs, int index);
+HELIO_EXPORT double helio_logs_value(helio_logs *logs, int index); /* NaN with the error set if it cannot be read */
+HELIO_EXPORT double helio_logs_get(helio_logs *logs, const char *name); /* likewise if there is none of that name */
+
+/* ---- callbacks ---- */
+
+/* Where a training stands: what callbacks are told. */
+typedef struct helio_training {
+  size_t size;
+  helio_model *model;
+  helio_optimizer *optimizer;
+  helio_strategy *strategy;
+  int epoch, epochs;         /* this one, from 0, and where it ends */
+  int64_t step, steps;       /* in this epoch: taken so far, and how many there are; −1: not known */
+  int64_t total_steps;       /* taken since the training began, resumed ones among them */
+  int64_t samples;           /* of the batch; behind an epoch, of all its batches */
+  double seconds;            /* that the batch or the epoch took; behind a training, all of it */
+  helio_logs *logs;          /* behind a batch means since the epoch began, behind an epoch those of the epoch */
+  helio_logs *batch_logs;    /* behind a batch: its own loss alone */
+  double input_seconds;      /* of `seconds`: waiting for data; */
+  double reduce_seconds;     /* summing over replicas and waiting for each other, the mean over replicas; */
+  double validation_seconds; /* measuring on validation data */
+  bool stop;                 /* may be set: ends the training behind the batch or epoch */
+} helio_training;
+
+typedef helio_status (*helio_callback_function)(void *user, helio_training *training);
+
+/* Functions of the user's, each of which may be NULL. A status that is not HELIO_OK ends the training with it. */
+typedef struct helio_callback_options {
+  size_t size;
+  void *user;
+  helio_callback_function train_begin, train_end; /* the end is also told of when the training fails */
+  helio_callback_function epoch_begin, epoch_end;
+  helio_callback_function batch_begin, batch_end;
+  helio_callback_function test_begin, test_end; /* of validation and of helio_evaluate() */
+  helio_callback_function test_batch_end;
+  const char *name; /* under which its state stands in checkpoints; NULL: it has none */
+  char *(*save)(void *user);                            /* the state as a text of malloc(); NULL: failed */
+  helio_status (*restore)(void *user, const char *state); /* of a training that goes on */
+  void (*release)(void *user);                          /* when nobody holds the callback any more */
+} helio_callback_options;
+
+typedef struct helio_callback helio_callback;
+HELIO_EXPORT helio_callback *helio_callback_with(const helio_callback_options *options);
+#define helio_callback(...) HELIO_MAKE(helio_callback_with, helio_callback_options, __VA_ARGS__)
+
+/* ---- fit ---- */
+
+#define HELIO_MOST_CALLBACKS 16
+
+typedef enum helio_verbosity {
+  HELIO_VERBOSE = 1, /* a bar on a terminal, else a line for each epoch */
+  HELIO_LINES = 2,   /* a line for each epoch */
+  HELIO_QUIET = 3,
+} helio_verbosity;
+
+/* Samples: a dataset of batches, whose elements are features, labels and, if wanted, weights of samples (of a model
+ * with several inputs, all of these first); or arrays, or tensors, of which batches are made. */
+typedef struct helio_fit_options {
+  size_t size;
+  helio_model *model;
+  helio_dataset *dataset;
+  helio_array *x, *y, *sample_weights; /* instead of a dataset */
+  helio_tensor *x_tensor, *y_tensor;   /* instead of arrays */
+  int64_t batch_size;                  /* of arrays; 0: 32 */
+  bool no_shuffle;                     /* arrays in their order; else shuffled in every epoch */
+  int epochs;                          /* 0: 1 */
+  int initial_epoch;                   /* that it begins with; those before count as done */
+  int64_t steps_per_epoch;             /* 0: until the data end. One iteration then serves all epochs */
+  const double *class_weights;         /* by label: weights of samples */
+  int class_count;
+  int accumulate_steps; /* at least 2: the mean of so many batches' gradients makes a step; 0: of the optimizer */
+
+  helio_dataset *validation;
+  helio_array *validation_x, *validation_y, *validation_weights; /* instead of a dataset */
+  double validation_split;                                       /* the last part of the arrays, as in Keras */
+  int validation_frequency;                                      /* in epochs; 0: 1 */
+  int64_t validation_steps;                                      /* 0: until the data end */
+  int64_t validation_batch_size;                                 /* of arrays; 0: batch_size */
+
+  helio_callback *callbacks[HELIO_MOST_CALLBACKS]; /* up to the first NULL, in this order */
+  helio_verbosity verbose;                         /* 0: HELIO_VERBOSE */
+} helio_fit_options;
+
+/* What was measured in each epoch; owned by the pool. NULL if the training failed. */
+typedef struct helio_history helio_history;
+HELIO_EXPORT helio_history *helio_fit_with(const helio_fit_options *options);
+#define helio_fit(...) HELIO_MAKE(helio_fit_with, helio_fit_options, __VA_ARGS__)
+
+HELIO_EXPORT int helio_history_epochs(const helio_history *history);             /* that there are */
+HELIO_EXPORT int helio_history_epoch(const helio_history *history, int index);   /* the number of one, from 0 */
+HELIO_EXPORT int helio_history_count(const helio_history *history);              /* of names */
+HELIO_EXPORT const char *helio_history_name(const helio_history *history, int i); /* in the order of progress */
+/* NaN, which is no error, where there is none: validation is not measured in every epoch. */
+HELIO_EXPORT double helio_history_value(const helio_history *history, const char *name, int index);
+
+/* ---- evaluate, predict, single batches ---- */
+
+typedef struct helio_evaluate_options {
+  size_t size;
+  helio_model *model;
+  helio_dataset *dataset;
+  helio_array *x, *y, *sample_weights; /* instead of a dataset */
+  helio_tensor *x_tensor, *y_tensor;   /* instead of arrays */
+  int64_t batch_size;                  /* of arrays; 0: 32 */
+  int64_t steps;                       /* 0: until the data end */
+  helio_callback *callbacks[HELIO_MOST_CALLBACKS];
+  helio_verbosity verbose;
+} helio_evaluate_options;
+
+/* Owned by the pool; NULL with the error set. */
+HELIO_EXPORT helio_logs *helio_evaluate_with(const helio_evaluate_options *options);
+#define helio_evaluate(...) HELIO_MAKE(helio_evaluate_with, helio_evaluate_options, __VA_ARGS__)
+
+/* The model's results for all samples, one behind the other: helio_predict(model, .x = images). Of a dataset the
+ * first parts are the model's inputs, others are left alone. Needs no helio_compile(). */
+HELIO_EXPORT helio_array *helio_predict_with(const helio_evaluate_options *options);
+#define helio_predict(...) HELIO_MAKE(helio_predict_with, helio_evaluate_options, __VA_ARGS__)
+
+/* One step with one batch, cut among the replicas like any other: helio_train_on_batch(model, .x = x, .y = y). What it
+ * tells is of this batch alone. */
+typedef struct helio_batch_options {
+  size_t size;
+  helio_model *model;
+  helio_array *x, *y, *sample_weights;
+  helio_tensor *x_tensor, *y_tensor;
+  const double *class_weights;
+  int class_count;
+} helio_batch_options;
+
+HELIO_EXPORT helio_logs *helio_train_on_batch_with(const helio_batch_options *options);
+HELIO_EXPORT helio_logs *helio_test_on_batch_with(const helio_batch_options *options);
+#define helio_train_on_batch(...) HELIO_MAKE(helio_train_on_batch_with, helio_batch_options, __VA_ARGS__)
+#define helio_test_on_batch(...)  HELIO_MAKE(helio_test_on_batch_with, helio_batch_options, __VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+#endif
