@@ -92,7 +92,7 @@ static bool take(prefetch_cursor *self, hi_item **item) {
     pthread_cond_broadcast(&crew->changed);
     return true;
   }
-  if (!self->ended) return hi_fail(HELIO_ABORTED, "the iterator is being ended") == HELIO_OK;
+  if (!self->ended) return hi_crew_stopped(crew) == HELIO_OK;
   return !self->error.status || !hi_fail(self->error.status, "%s", self->error.message);
 }
 

@@ -39,6 +39,7 @@ typedef struct hi_device {
   bool synchronous, host_memory;
   atomic_bool open;
   atomic_int loss;      /* hi_loss */
+  uint64_t timeout_ms;  /* HELIO_TIMEOUT: a device that hangs outlives the environment */
   bool retired;         /* the settings were changed before it was used; under topology.c's lock */
   bool used;            /* open or being opened: its settings stay; under topology.c's lock */
   pthread_mutex_t lock; /* of opening and of making streams */

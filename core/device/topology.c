@@ -10,6 +10,7 @@
 #include "device/name.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 #include "runtime/log.h"
 #include "runtime/machine.h"
 
@@ -454,9 +455,9 @@ void hi_topology_no_use(hi_device *device) {
 }
 
 hi_device *const *hi_devices(int *count) {
-  snapshot *s = atomic_load_explicit(&current, memory_order_acquire);
-  *count = s->count;
-  return s->devices;
+  snapshot *s = atomic_load_explicit(&current, memory_order_acquire); /* NULL: the library has ended */
+  *count = s ? s->count : 0;
+  return s ? s->devices : NULL;
 }
 
 hi_device *hi_device_first(void) {
@@ -554,7 +555,11 @@ void hi_topology_finish(void) {
     hi_physical *physical = physicals[--physical_count];
     free(physical->limits);
     physical->limits = NULL;
-    if (!physical->plugin->stuck) free(physical); /* else its devices stay, too */
+    if (atomic_load(&physical->plugin->stuck)) { /* its devices stay */
+      hi_keep_for_ever(physical);
+    } else {
+      free(physical);
+    }
   }
   free(physicals);
   free(visible);

@@ -13,16 +13,24 @@ static void sleep_for_ever(void) {
   for (;;) pause();
 }
 
+static void go_no_further(void) {
+  if (atomic_load_explicit(&mine->activity, memory_order_acquire) == HI_ABANDONED) sleep_for_ever();
+}
+
 void hi_doing(const char *operation, const void *device) {
   if (!mine) return;
   atomic_store_explicit(&mine->operation, operation, memory_order_relaxed);
   atomic_store_explicit(&mine->device, device, memory_order_relaxed);
   atomic_fetch_add_explicit(&mine->sequence, 1, memory_order_release);
-  hi_done();
+  go_no_further();
 }
 
+/* What is forgotten may be looked at just now by who abandons the thread: it is asked for first. */
 void hi_done(void) {
-  if (mine && atomic_load_explicit(&mine->activity, memory_order_acquire) == HI_ABANDONED) sleep_for_ever();
+  if (!mine) return;
+  go_no_further();
+  atomic_store_explicit(&mine->operation, NULL, memory_order_relaxed);
+  atomic_store_explicit(&mine->device, NULL, memory_order_relaxed);
 }
 
 /* Nobody but who abandons it changes the activity of another's thread. */
@@ -33,6 +41,11 @@ hi_activity hi_progress_change(hi_activity activity) {
     sleep_for_ever();
   }
   return (hi_activity)before;
+}
+
+hi_activity hi_progress_expose(void) {
+  bool inside = mine && atomic_load(&mine->activity) == HI_INSIDE;
+  return inside ? hi_progress_change(HI_WORKS) : mine ? (hi_activity)atomic_load(&mine->activity) : HI_WORKS;
 }
 
 hi_progress *hi_progress_own(void) {
@@ -54,7 +67,7 @@ bool hi_lock_until(pthread_mutex_t *lock, const atomic_int *state, int end, uint
     soon.tv_sec += soon.tv_nsec / 1000000000;
     soon.tv_nsec %= 1000000000;
     if (pthread_mutex_timedlock(lock, &soon) == 0) return true;
-    hi_done();
+    if (mine) go_no_further();
   }
   return false;
 }
@@ -99,7 +112,11 @@ struct timespec hi_progress_next_look(uint64_t timeout_ms) {
 }
 
 bool hi_progress_abandon(hi_progress *progress) {
-  int activity = HI_WORKS;
-  if (atomic_compare_exchange_strong(&progress->activity, &activity, HI_ABANDONED)) return true;
-  return activity == HI_WAITS && atomic_compare_exchange_strong(&progress->activity, &activity, HI_ABANDONED);
+  int activity = atomic_load(&progress->activity);
+  while (activity != HI_INSIDE && activity != HI_ABANDONED) {
+    if (!atomic_compare_exchange_weak(&progress->activity, &activity, HI_ABANDONED)) continue;
+    progress->left = (hi_activity)activity;
+    return true;
+  }
+  return false;
 }

@@ -75,28 +75,37 @@ static const trait *trait_of(void *const *brought, int replica, int index) {
   return &((const report *)brought[replica])->traits[index];
 }
 
-/* The hash that most replicas have. */
-static uint64_t most_common(void *const *brought, int replicas, int index) {
-  uint64_t common = 0;
-  int most = 0;
+/* The hash that more than half of the replicas have; NULL: there is none. */
+static const uint64_t *majority(void *const *brought, int replicas, int index) {
   for (int i = 0; i < replicas; i++) {
     int same = 0;
-    uint64_t hash = trait_of(brought, i, index)->hash;
-    for (int j = 0; j < replicas; j++) same += trait_of(brought, j, index)->hash == hash;
-    if (same <= most) continue;
-    most = same;
-    common = hash;
+    const uint64_t *hash = &trait_of(brought, i, index)->hash;
+    for (int j = 0; j < replicas; j++) same += trait_of(brought, j, index)->hash == *hash;
+    if (2 * same > replicas) return hash;
   }
-  return common;
+  return NULL;
 }
 
-/* "replica 1 (/job:…/device:GPU:1), …" of those that are not as they should be. */
-static int name_odd(void *const *brought, int replicas, int index, const uint64_t *common, char *text, size_t size) {
+typedef bool is_odd(const trait *t, const uint64_t *common);
+
+static bool is_not_finite(const trait *t, const uint64_t *unused) {
+  (void)unused;
+  return !t->finite;
+}
+
+/* Where no hash is that of most, who could say which is right? */
+static bool differs(const trait *t, const uint64_t *common) {
+  return !common || t->hash != *common;
+}
+
+/* "replica 1 (/job:…/device:GPU:1), …" of those that are odd, and how many. */
+static int name_odd(void *const *brought, int replicas, int index, is_odd *asked, const uint64_t *common, char *text,
+                    size_t size) {
   int count = 0;
   size_t length = 0;
   for (int i = 0; i < replicas; i++) {
     const trait *t = trait_of(brought, i, index);
-    bool odd = common ? t->hash != *common : !t->finite;
+    bool odd = asked(t, common);
     count += odd;
     if (!odd || length >= size) continue;
     length += (size_t)snprintf(text + length, size - length, "%sreplica %d (%s)", length ? ", " : "", i,
@@ -109,19 +118,20 @@ static helio_status compare_one(void *const *brought, int replicas, int index) {
   const report *first = brought[0];
   const helio_tensor *tensor = first->traits[index].tensor;
   char names[500], shape[HI_SHAPE_TEXT] = "";
-  uint64_t common = most_common(brought, replicas, index);
+  const uint64_t *common = majority(brought, replicas, index);
   if (tensor) hi_shape_text(&tensor->shape, shape);
-  int odd = name_odd(brought, replicas, index, NULL, names, sizeof names);
+  int odd = name_odd(brought, replicas, index, is_not_finite, NULL, names, sizeof names);
   if (odd > 0 && odd < replicas) {
     return hi_fail(HELIO_BAD_DATA, "HELIO_CHECK_REPLICAS: to %s %d, %s, a number that is not finite came from %s alone",
                    first->what, index, shape, names);
   }
-  if (name_odd(brought, replicas, index, &common, names, sizeof names) == 0) return HELIO_OK;
+  if (name_odd(brought, replicas, index, differs, common, names, sizeof names) == 0) return HELIO_OK;
   return hi_fail(
       HELIO_BAD_DATA,
-      "HELIO_CHECK_REPLICAS: %s %d, %s, should be the same on all replicas but is not on %s: that device, or "
-      "the collective, computes wrongly",
-      first->what, index, shape, names);
+      "HELIO_CHECK_REPLICAS: %s %d, %s, should be the same on all replicas but %s %s: %s, or the collective, "
+      "computes wrongly",
+      first->what, index, shape, common ? "is not on" : "differs between", names,
+      common ? "that device" : "one of these devices");
 }
 
 static helio_status compare(void *const *brought, int replicas) {
@@ -138,7 +148,7 @@ helio_status hi_compare_sums(helio_strategy *strategy, const hi_gradient *own, c
     if (!status && own[i].values) status = look(own[i].values, NULL, &r->traits[i].finite);
     uint64_t rows = 0;
     if (!status && sums[i].indices) status = look(sums[i].indices, &rows, NULL);
-    if (r) r->traits[i].hash ^= rows;
+    r->traits[i].hash ^= rows;
   }
   if (!status) status = strategy->replicas.services->meet(&strategy->replicas, compare, r);
   free(r);

@@ -10,16 +10,12 @@
 
 /* ---- who is lost ---- */
 
-/* The device that the replica's thread hangs in is lost; where none is known, its own. If that is another's the replica
- * goes on with a new thread. */
+/* The device that the replica's thread hangs in is lost, whose ever it is; where none is known, its own. If it is not
+ * its own the replica goes on with a new thread. */
 static void lose_hung(helio_strategy *strategy, int replica) {
-  hi_device *own = strategy->replicas.devices[replica];
-  const hi_device *at = hi_team_device_of(strategy->team, replica);
-  for (int i = 0; at && at != own && i < strategy->replicas.count; i++) {
-    if (strategy->replicas.devices[i] != at) continue;
-    hi_device_lose(strategy->replicas.devices[i], HI_HUNG);
-    if (hi_team_renew(strategy->team, replica)) return;
-  }
+  hi_device *own = strategy->replicas.devices[replica], *at = hi_team_device_of(strategy->team, replica);
+  hi_device_lose(at ? at : own, HI_HUNG);
+  if (at && at != own && hi_team_renew(strategy->team, replica)) return;
   hi_device_lose(own, HI_HUNG);
 }
 
@@ -56,12 +52,22 @@ static void name_lost(const helio_strategy *strategy, const bool *lost, char *te
 
 /* ---- going on without them ---- */
 
+static helio_status calm_one(void *argument, int replica) {
+  const helio_strategy *strategy = argument;
+  hi_device *device = strategy->replicas.devices[replica];
+  if (device && !hi_device_lost(device)) hi_device_synchronize(device);
+  helio_error_take(NULL);
+  return HELIO_OK;
+}
+
+/* By the replicas' own threads, which have deadlines: a device may wait for one that never comes to its end. */
 void hi_strategy_calm(helio_strategy *strategy) {
-  for (int i = 0; i < strategy->replicas.count; i++) {
-    hi_device *device = strategy->replicas.devices[i];
-    if (device && !hi_device_lost(device)) hi_device_synchronize(device);
-    helio_error_take(NULL);
+  if (strategy->team) {
+    hi_team_run(strategy->team, calm_one, strategy);
+  } else {
+    calm_one(strategy, 0);
   }
+  helio_error_take(NULL);
 }
 
 static void remove_replica(helio_strategy *strategy, int replica) {
@@ -91,11 +97,13 @@ static helio_status end_strategy(helio_strategy *strategy, const char *names, co
                  cause->message, names);
 }
 
-static helio_status lose(helio_strategy *strategy, const bool *lost, int count, const helio_error *cause) {
+/* Some are lost; more of them may turn out to be before the rest has come to its end. */
+static helio_status lose(helio_strategy *strategy, const helio_error *cause) {
   char names[600];
-  int left = strategy->replicas.count - count;
-  name_lost(strategy, lost, names, sizeof names);
+  bool lost[HELIO_MAX_REPLICAS];
   hi_strategy_calm(strategy);
+  int left = strategy->replicas.count - find_lost(strategy, lost);
+  name_lost(strategy, lost, names, sizeof names);
   hi_strategy_leave_group(strategy);
   hi_gradient_plan_free(strategy->plan);
   strategy->plan = NULL;
@@ -115,7 +123,7 @@ helio_status hi_strategy_failed(helio_strategy *strategy) {
   int count = strategy->team ? find_lost(strategy, lost) : 0;
   if (count == 0) return helio_error_pending();
   helio_error_take(&cause);
-  return lose(strategy, lost, count, &cause);
+  return lose(strategy, &cause);
 }
 
 helio_status hi_strategy_survey(helio_strategy *strategy, const helio_error *cause) {
@@ -124,7 +132,14 @@ helio_status hi_strategy_survey(helio_strategy *strategy, const helio_error *cau
   int count = strategy->team ? find_lost(strategy, lost) : 0;
   if (count == 0) return HELIO_OK;
   atomic_store(&strategy->committed, false);
-  return lose(strategy, lost, count, cause ? cause : &before);
+  return lose(strategy, cause ? cause : &before);
+}
+
+helio_status hi_strategy_look_around(helio_strategy *strategy, const helio_error *cause) {
+  if (atomic_exchange(&strategy->running, true)) return HELIO_OK;
+  helio_status status = hi_strategy_survey(strategy, cause);
+  atomic_store(&strategy->running, false);
+  return status;
 }
 
 hi_replicas_now hi_strategy_replicas(helio_strategy *strategy) {

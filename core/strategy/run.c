@@ -162,24 +162,33 @@ helio_values *helio_run_with(const helio_run_options *given) {
 static void lose_outside(helio_strategy *strategy) {
   helio_error cause;
   helio_error_take(&cause);
-  if (!atomic_load(&strategy->running)) hi_strategy_survey(strategy, &cause);
+  hi_strategy_look_around(strategy, &cause);
   if (!helio_error_pending()) hi_fail(cause.status, "%s", cause.message);
 }
 
-bool helio_retry(helio_strategy *strategy, helio_values **inputs) {
-  helio_error cause;
-  if (!strategy || hi_context_now().replica) return false;
+/* Takes the error if replicas were lost; `lost` says how. */
+static bool take_loss(helio_strategy *strategy, helio_error *lost) {
   if (helio_error_pending() == HELIO_DEVICE_FAILURE) lose_outside(strategy);
   if (helio_error_pending() != HELIO_REPLICA_LOST) return false;
-  helio_error_take(&cause);
-  if (atomic_load(&strategy->committed)) return false;
+  helio_error_take(lost);
+  return true;
+}
+
+/* Each time that splitting fails there is a replica less, so it comes to an end. */
+bool helio_retry(helio_strategy *strategy, helio_values **inputs) {
+  helio_error lost;
+  if (!strategy || hi_context_now().replica) return false;
+  if (!take_loss(strategy, &lost) || atomic_load(&strategy->committed)) return false;
   if (!inputs || !*inputs) return true;
   if (!(*inputs)->batch) {
     hi_fail(HELIO_NOT_SUPPORTED, "%s. These inputs cannot be split anew: only batches of helio_distribute() can",
-            cause.message);
+            lost.message);
     return false;
   }
-  helio_values *anew = hi_values_cut(strategy, (*inputs)->split, (*inputs)->batch);
+  helio_values *anew;
+  do {
+    anew = hi_values_cut(strategy, (*inputs)->split, (*inputs)->batch);
+  } while (!anew && take_loss(strategy, &lost));
   if (anew) *inputs = anew;
   return anew;
 }
@@ -234,6 +243,7 @@ static helio_status merge(void *const *brought, int count) {
   if (first_device) device = hi_placement_enter(first_device);
   helio_values *inputs = gather_inputs(brought, count);
   helio_values *result = inputs ? first->function(first->strategy, first->argument, inputs) : NULL;
+  hi_done(); /* an abandoned thread goes no further: the others have left with what they brought */
   if (!helio_error_pending() && result && hi_values_usable(first->strategy, result)) hand_out(result, brought, count);
   if (first_device) helio_device_leave(&device);
   helio_pool_leave(&pool);

@@ -68,8 +68,11 @@ void hi_strategy_find_lost(helio_strategy *strategy);
  * HELIO_DROP the error is HELIO_REPLICA_LOST then and the strategy has fewer replicas, else it has ended. */
 helio_status hi_strategy_failed(helio_strategy *strategy);
 
-/* The same outside of steps, for devices that have failed since the last one; `cause`, if it is known, was taken. */
+/* The same before a step, for devices that have failed since the last one; `cause`, if it is known, was taken. */
 helio_status hi_strategy_survey(helio_strategy *strategy, const helio_error *cause);
+
+/* The same outside of steps; does nothing while one is under way, which will look by itself. */
+helio_status hi_strategy_look_around(helio_strategy *strategy, const helio_error *cause);
 
 /* The replicas at this moment, from any thread. */
 typedef struct hi_replicas_now {
