@@ -96,7 +96,9 @@ static void join_worker(hi_worker *worker) {
   for (;;) {
     struct timespec soon;
     clock_gettime(CLOCK_REALTIME, &soon);
-    soon.tv_sec++;
+    soon.tv_nsec += 100000000;
+    soon.tv_sec += soon.tv_nsec / 1000000000;
+    soon.tv_nsec %= 1000000000;
     if (pthread_timedjoin_np(worker->thread, NULL, &soon) == 0) break;
     if (!hangs(worker)) continue;
     abandon(worker, &failure);

@@ -12,8 +12,9 @@
 
 /* What the threads of one iterator share. */
 typedef struct hi_scene {
-  hi_device *device;    /* where elements land */
-  bool named;           /* the iterator's maker had asked for it */
+  hi_device *device;    /* where functions of the dataset run */
+  bool named;           /* it, and no other */
+  hi_device *landing;   /* where elements land in the end */
   atomic_bool stopping; /* nobody wants elements any more */
 } hi_scene;
 

@@ -32,7 +32,7 @@ static hi_item *produce(prefetch_cursor *self) {
   hi_item *item = NULL, *landed = NULL;
   HELIO_POOL {
     if (hi_cursor_next(self->cursor.input, &item) && item) {
-      landed = self->land ? hi_item_landed(item, self->cursor.scene->device) : item;
+      landed = self->land ? hi_item_landed(item, self->cursor.scene->landing) : item;
       if (self->land) hi_drop(item);
     }
   }

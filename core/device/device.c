@@ -48,8 +48,9 @@ static _Thread_local unsigned suspicions;
 helio_status hi_device_refuses(const hi_device *device) {
   if (!hi_device_lost(device)) return HELIO_OK;
   suspicions++;
-  hi_reason_say("the device was lost%s; use others, or try it again behind helio_shutdown()",
-                hi_device_hung(device) ? ", because a call of it did not come back" : "");
+  hi_reason_say("the device was lost%s", hi_device_hung(device)
+                                             ? ", because a call of it did not come back; use others"
+                                             : "; use others, or try it again behind helio_shutdown()");
   return HELIO_DEVICE_FAILURE;
 }
 
@@ -69,9 +70,15 @@ void hi_device_lose(hi_device *device, hi_loss loss) {
   }
 }
 
+static void note_cause(hi_device *device) {
+  char *none = NULL, *why = atomic_load(&device->cause) ? NULL : strdup(hi_reason(HELIO_DEVICE_FAILURE));
+  if (why && !atomic_compare_exchange_strong(&device->cause, &none, why)) free(why);
+}
+
 helio_status hi_device_suspect(hi_device *device, helio_status status) {
   if (status != HELIO_DEVICE_FAILURE) return status;
   suspicions++;
+  note_cause(device);
   worsen(device, HI_SUSPECT);
   return status;
 }
@@ -122,6 +129,7 @@ void hi_device_free(hi_device *device) {
   }
   close_device(device);
   pthread_mutex_destroy(&device->lock);
+  free(atomic_load(&device->cause));
   free(device);
 }
 

@@ -469,6 +469,18 @@ hi_device *hi_device_first(void) {
   return devices[0];
 }
 
+hi_device *hi_device_host(void) {
+  int count;
+  hi_device *const *devices = hi_devices(&count);
+  hi_device *found = NULL;
+  for (int i = 0; i < count; i++) {
+    if (strcmp(devices[i]->info.type, "CPU") != 0) continue;
+    if (!hi_device_lost(devices[i])) return devices[i];
+    if (!found) found = devices[i];
+  }
+  return found ? found : hi_device_first();
+}
+
 hi_device *hi_device_find(const hi_name *name) {
   int count;
   hi_device *const *devices = hi_devices(&count);

@@ -236,13 +236,14 @@ static unsigned long life_of_builder(void) {
   return builder.progress ? atomic_load(&builder.progress->sequence) : 0;
 }
 
-/* The gate is held, but not while this thread, which may have been abandoned meanwhile, says that it still waits. That
- * is so as long as the other shows signs of life. */
+/* Whoever builds has a deadline before this thread has. The gate is held, but not while this thread, which may have
+ * been abandoned meanwhile, says that it still waits: as long as the other shows signs of life. */
 static void wait_for_builder(void) {
   static const char what[] = "waiting for a thread that makes a layer's variables";
   unsigned long seen = life_of_builder();
   pthread_mutex_unlock(&gate);
   hi_doing(what, NULL);
+  hi_activity before = hi_progress_change(HI_WAITS);
   pthread_mutex_lock(&gate);
   while (another_builds()) {
     struct timespec soon;
@@ -257,6 +258,10 @@ static void wait_for_builder(void) {
     hi_doing(what, NULL);
     pthread_mutex_lock(&gate);
   }
+  pthread_mutex_unlock(&gate);
+  hi_progress_change(before);
+  hi_done();
+  pthread_mutex_lock(&gate);
 }
 
 hi_context hi_build_lock(void) {
@@ -270,7 +275,6 @@ hi_context hi_build_lock(void) {
   }
   builder.depth++;
   pthread_mutex_unlock(&gate);
-  hi_done();
   return hi_context_alone();
 }
 

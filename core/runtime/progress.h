@@ -24,7 +24,8 @@ typedef struct hi_progress {
   _Atomic(const char *) operation; /* that is under way: a constant; NULL: none */
   _Atomic(const void *) device;    /* the hi_device that it is for; NULL: none */
   unsigned long seen;              /* calls when it was last looked at: for the one who waits */
-  struct timespec life;            /* when it was first seen there */
+  double life;                     /* when it was first seen there */
+  double looked;                   /* when it was last looked at */
   hi_activity left;                /* of one that was abandoned: what it had been at */
 } hi_progress;
 
@@ -35,6 +36,9 @@ void hi_progress_set(hi_progress *progress);
  * go on. */
 void hi_doing(const char *operation, const void *device);
 void hi_done(void);
+
+/* Does not return if the thread was abandoned: before it looks at what may be gone. */
+void hi_go_no_further(void);
 
 /* To another activity, and back to what it was before, which is returned. */
 hi_activity hi_progress_change(hi_activity activity);

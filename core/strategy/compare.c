@@ -18,7 +18,8 @@ typedef struct trait {
 
 /* One replica's. */
 typedef struct report {
-  const char *what; /* they are */
+  const char *what;         /* they are */
+  const char *const *names; /* of each; NULL: they have numbers */
   int count;
   trait traits[];
 } report;
@@ -52,13 +53,14 @@ static helio_status look(const helio_tensor *tensor, uint64_t *hash, bool *finit
   return status;
 }
 
-static report *new_report(const char *what, int count) {
+static report *new_report(const char *what, const char *const *names, int count) {
   report *r = calloc(1, sizeof *r + (size_t)count * sizeof r->traits[0]);
   if (!r) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory to compare replicas");
     return NULL;
   }
   r->what = what;
+  r->names = names;
   r->count = count;
   for (int i = 0; i < count; i++) r->traits[i].finite = true;
   return r;
@@ -117,20 +119,22 @@ static int name_odd(void *const *brought, int replicas, int index, is_odd *asked
 static helio_status compare_one(void *const *brought, int replicas, int index) {
   const report *first = brought[0];
   const helio_tensor *tensor = first->traits[index].tensor;
-  char names[500], shape[HI_SHAPE_TEXT] = "";
+  char names[500], shape[HI_SHAPE_TEXT] = "", number[16];
+  snprintf(number, sizeof number, "%d", index);
+  const char *which = first->names ? first->names[index] : number;
   const uint64_t *common = majority(brought, replicas, index);
   if (tensor) hi_shape_text(&tensor->shape, shape);
   int odd = name_odd(brought, replicas, index, is_not_finite, NULL, names, sizeof names);
   if (odd > 0 && odd < replicas) {
-    return hi_fail(HELIO_BAD_DATA, "HELIO_CHECK_REPLICAS: to %s %d, %s, a number that is not finite came from %s alone",
-                   first->what, index, shape, names);
+    return hi_fail(HELIO_BAD_DATA, "HELIO_CHECK_REPLICAS: to %s %s, %s, a number that is not finite came from %s alone",
+                   first->what, which, shape, names);
   }
   if (name_odd(brought, replicas, index, differs, common, names, sizeof names) == 0) return HELIO_OK;
   return hi_fail(
       HELIO_BAD_DATA,
-      "HELIO_CHECK_REPLICAS: %s %d, %s, should be the same on all replicas but %s %s: %s, or the collective, "
+      "HELIO_CHECK_REPLICAS: %s %s, %s, should be the same on all replicas but %s %s: %s, or the collective, "
       "computes wrongly",
-      first->what, index, shape, common ? "is not on" : "differs between", names,
+      first->what, which, shape, common ? "is not on" : "differs between", names,
       common ? "that device" : "one of these devices");
 }
 
@@ -141,7 +145,7 @@ static helio_status compare(void *const *brought, int replicas) {
 }
 
 helio_status hi_compare_sums(helio_strategy *strategy, const hi_gradient *own, const hi_gradient *sums, int count) {
-  report *r = new_report("the sum of gradient", count);
+  report *r = new_report("the sum of gradient", NULL, count);
   helio_status status = r ? HELIO_OK : helio_error_pending();
   for (int i = 0; i < count && !status; i++) {
     status = take_tensor(r, i, sums[i].values);
@@ -155,8 +159,9 @@ helio_status hi_compare_sums(helio_strategy *strategy, const hi_gradient *own, c
   return status;
 }
 
-helio_status hi_compare_written(hi_replicas *replicas, helio_tensor *const *tensors, int count) {
-  report *r = new_report("what a step wrote, tensor", count);
+helio_status hi_compare_written(hi_replicas *replicas, helio_tensor *const *tensors, const char *const *names,
+                                int count) {
+  report *r = new_report("what a step wrote to", names, count);
   helio_status status = r ? HELIO_OK : helio_error_pending();
   for (int i = 0; i < count && !status; i++) status = take_tensor(r, i, tensors[i]);
   if (!status) status = replicas->services->meet(replicas, compare, r);

@@ -85,7 +85,7 @@ static helio_status cut(const hi_replicas_now *now, helio_batch_split split, hi_
 static helio_status cut_ahead(const share_cursor *self, hi_item *batch, hi_item **all) {
   helio_error cause;
   hi_replicas_now now = hi_strategy_replicas(self->share->strategy);
-  helio_status status = cut(&now, self->share->split, self->cursor.scene->device, batch, all);
+  helio_status status = cut(&now, self->share->split, self->cursor.scene->landing, batch, all);
   bool failed = false;
   for (int i = 0; i < now.count; i++) failed = failed || (now.devices[i] && atomic_load(&now.devices[i]->loss));
   if (status != HELIO_DEVICE_FAILURE || !failed || now.count == 1) return status;
@@ -102,7 +102,7 @@ static helio_status cut_ahead(const share_cursor *self, hi_item *batch, hi_item 
  * which for the rest look like another's. */
 static helio_status collect(share_cursor *self, hi_item **all) {
   hi_item *batches[HELIO_MAX_REPLICAS] = {NULL}, *some = NULL;
-  hi_device *device = self->cursor.scene->device;
+  hi_device *device = self->cursor.scene->landing;
   hi_replicas_now now = hi_strategy_replicas(self->share->strategy);
   int count = self->share->source_count;
   if (now.count != count) {

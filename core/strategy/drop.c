@@ -91,10 +91,18 @@ static void remove_lost(helio_strategy *strategy, const bool *lost) {
   pthread_mutex_unlock(&strategy->lock);
 }
 
-static helio_status end_strategy(helio_strategy *strategy, const char *names, const helio_error *cause) {
+static helio_status end_strategy(helio_strategy *strategy, const char *names, int left, const helio_error *cause) {
   atomic_store(&strategy->has_ended, true);
-  return hi_fail(cause->status, "%s: lost %s; the strategy has ended: make a new one on devices that are left",
-                 cause->message, names);
+  return hi_fail(cause->status, "%s: lost %s; the strategy has ended%s: make a new one on %s", cause->message, names,
+                 left == 0 ? " because no replica is left" : "", left == 0 ? "other devices" : "devices that are left");
+}
+
+static const char *what_became_of_the_step(const helio_strategy *strategy) {
+  if (strategy->half_taken) {
+    return "took an update before that, but not all of its updates: it can neither be repeated nor counted";
+  }
+  return atomic_load(&strategy->committed) ? "was taken before that"
+                                           : "was not taken: helio_retry() splits its batch anew";
 }
 
 /* Some are lost; more of them may turn out to be before the rest has come to its end. */
@@ -108,13 +116,11 @@ static helio_status lose(helio_strategy *strategy, const helio_error *cause) {
   hi_gradient_plan_free(strategy->plan);
   strategy->plan = NULL;
   if (left > 0) remove_lost(strategy, lost);
-  if (left == 0 || strategy->on_failure == HELIO_STOP) return end_strategy(strategy, names, cause);
-  bool taken = atomic_load(&strategy->committed);
+  if (left == 0 || strategy->on_failure == HELIO_STOP) return end_strategy(strategy, names, left, cause);
   hi_log(HELIO_LOG_WARNING, "lost %s: %s. Training goes on with %d replica%s", names, cause->message, left,
          left == 1 ? "" : "s");
-  return hi_fail(HELIO_REPLICA_LOST, "lost %s: %s. %d %s left; the step was %s", names, cause->message, left,
-                 left == 1 ? "replica is" : "replicas are",
-                 taken ? "taken before that" : "not taken: helio_retry() splits its batch anew");
+  return hi_fail(HELIO_REPLICA_LOST, "lost %s: %s. %d %s left; the step %s", names, cause->message, left,
+                 left == 1 ? "replica is" : "replicas are", what_became_of_the_step(strategy));
 }
 
 helio_status hi_strategy_failed(helio_strategy *strategy) {
@@ -127,11 +133,15 @@ helio_status hi_strategy_failed(helio_strategy *strategy) {
 }
 
 helio_status hi_strategy_survey(helio_strategy *strategy, const helio_error *cause) {
-  static const helio_error before = {.status = HELIO_DEVICE_FAILURE, .message = "it failed before the step"};
+  helio_error before = {.status = HELIO_DEVICE_FAILURE};
   bool lost[HELIO_MAX_REPLICAS];
-  int count = strategy->team ? find_lost(strategy, lost) : 0;
+  int count = strategy->team ? find_lost(strategy, lost) : 0, first = 0;
   if (count == 0) return HELIO_OK;
+  while (!lost[first]) first++;
+  const char *why = atomic_load(&strategy->replicas.devices[first]->cause);
+  snprintf(before.message, sizeof before.message, "it failed before the step%s%s", why ? ": " : "", why ? why : "");
   atomic_store(&strategy->committed, false);
+  strategy->half_taken = false;
   return lose(strategy, cause ? cause : &before);
 }
 

@@ -4,9 +4,9 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "device/topology.h"
+#include "runtime/clock.h"
 #include "runtime/error.h"
 #include "runtime/threads.h"
 #include "strategy/collective.h"
@@ -28,12 +28,6 @@ typedef struct measured_rank {
   pthread_t thread;
 } measured_rank;
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
 /* Zeros, so that sums of sums stay what they are. The first calls are not counted: memory is touched for the first
  * time in them, and plans are made. */
 static helio_status run_calls(measured_rank *self, hi_communicator *c, hi_block *block) {
@@ -51,13 +45,13 @@ static helio_status run_calls(measured_rank *self, hi_communicator *c, hi_block 
   helio_status status = m->memory->fill(m->device, stream, block->place, (float[]){0}, sizeof(float), what->count);
   if (status) return hi_device_failed(self->device, status, "filling with zeros");
   for (int i = -WARM_UP; i < what->repeats && !status; i++) {
-    double start = now();
+    double start = hi_seconds();
     status = hi_communicator_all_reduce(c, &exchange);
     if (!status && !self->device->synchronous) {
       status = m->streams->synchronize(m->device, stream);
       if (status) status = hi_device_failed(self->device, status, "waiting for the sum");
     }
-    if (i >= 0 && self->rank == 0) what->seconds[i] = now() - start;
+    if (i >= 0 && self->rank == 0) what->seconds[i] = hi_seconds() - start;
   }
   return status;
 }

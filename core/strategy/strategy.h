@@ -23,6 +23,8 @@ struct helio_strategy {
   atomic_bool broken;    /* a collective failed: the communicators are to be made anew */
   atomic_bool committed; /* the latest step's update has taken place */
   atomic_bool has_ended; /* by a failure */
+  bool half_taken;       /* the latest step was to take more updates than it did before replicas were lost */
+  unsigned answered;     /* up to which loss helio_retry() has said yes to calls without inputs */
   bool ordered;
   size_t bucket_bytes;
   struct hi_gradient_plan *plan; /* kept by gradients.c */
@@ -46,6 +48,10 @@ hi_summing *hi_sums_begin(hi_replicas *replicas, uint64_t key, hi_gradient *grad
 helio_status hi_sums_ready(hi_summing *summing, int index);
 helio_status hi_sums_end(hi_summing *summing);
 void hi_gradient_plan_free(struct hi_gradient_plan *plan);
+
+/* That what this replica has been handed so far is done and well; where nobody goes on without another there is no need
+ * to wait for it. */
+helio_status hi_strategy_settle(helio_strategy *strategy, int replica);
 
 /* Every replica's thread joins the group, anew if a collective failed before. No step is under way. */
 helio_status hi_strategy_join(helio_strategy *strategy);

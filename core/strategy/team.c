@@ -84,16 +84,18 @@ static void end_meeting(hi_team *team) {
 
 /* Some wait, and some will not come any more. Whose job failed is the cause; else the jobs are not alike. */
 static void give_up_meeting(hi_team *team) {
-  team->error = (helio_error){.status = HELIO_WRONG_STATE};
-  snprintf(team->error.message, sizeof team->error.message,
-           "Some replicas made a different number of helio_merge_call() calls.");
+  const member *first = NULL; /* of those that have left: one that failed, if there is any */
   for (int i = 0; i < team->count; i++) {
     const member *m = team->members[i];
-    if (!m->left || !m->error.status) continue;
-    team->error.status = HELIO_ABORTED;
-    snprintf(team->error.message, sizeof team->error.message, "replica %d, which this one waited for, failed", i);
-    break;
+    if (m->left && (!first || (m->error.status && !first->error.status))) first = m;
   }
+  bool failed = first && first->error.status;
+  team->error = (helio_error){.status = failed ? HELIO_ABORTED : HELIO_WRONG_STATE};
+  snprintf(team->error.message, sizeof team->error.message,
+           failed ? "replica %d, which this one waited for, failed"
+                  : "Some replicas made a different number of helio_merge_call() calls. Replica %d has ended its step, "
+                    "while others wait for it: all must merge, sum and update alike",
+           first ? first->number : 0);
   end_meeting(team);
 }
 
@@ -289,6 +291,10 @@ helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int 
 
 bool hi_team_has_lost(const hi_team *team, int number) {
   return team->members[number]->lost;
+}
+
+bool hi_team_has_failed(const hi_team *team, int number) {
+  return team->members[number]->error.status;
 }
 
 hi_device *hi_team_device_of(const hi_team *team, int number) {

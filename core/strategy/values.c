@@ -147,6 +147,7 @@ helio_values *helio_values_part(helio_values *values, int part) {
     hi_fail(HELIO_INVALID_ARGUMENT, values ? "there is no part %d" : "the values are NULL", part);
     return NULL;
   }
+  if (!hi_values_usable(values->strategy, values)) return NULL;
   helio_values *result = hi_values_new(values->strategy, 1);
   if (!result) return NULL;
   copy_rows(result, values);
