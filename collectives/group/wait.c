@@ -75,26 +75,30 @@ static bool spin(group *g, group_condition *met, uint32_t other, uint32_t progre
   return false;
 }
 
-/* Sleeps until the bell rings or the time is up; false: it is. */
-static bool sleep_until(group *g, unsigned bell, int64_t end) {
-  int64_t left = end - microseconds();
-  struct timespec timeout = {.tv_sec = left / 1000000, .tv_nsec = left % 1000000 * 1000};
-  if (g->timeout_ms != 0 && left <= 0) return false;
-  syscall(SYS_futex, &g->bell, FUTEX_WAIT_PRIVATE, bell, g->timeout_ms ? &timeout : NULL, NULL, 0);
+/* Sleeps until the bell rings, or for a moment; false: `left`, in microseconds, is used up. Only time in which this
+ * thread could run counts: whoever was stopped with the whole process has not waited. */
+static bool sleep_on(group *g, unsigned bell, int64_t *left) {
+  enum { SLICE = 100000 };
+  struct timespec moment = {.tv_nsec = (*left < SLICE ? (long)*left : SLICE) * 1000};
+  if (g->timeout_ms != 0 && *left <= 0) return false;
+  int64_t begin = microseconds();
+  syscall(SYS_futex, &g->bell, FUTEX_WAIT_PRIVATE, bell, g->timeout_ms ? &moment : NULL, NULL, 0);
+  int64_t spent = microseconds() - begin;
+  *left -= spent < 2 * SLICE ? spent : 2 * SLICE;
   return true;
 }
 
 /* Waits until the condition is met, the group breaks (if that is heeded) or the time is up; false: it is up. */
 bool group_wait(group *g, group_condition *met, uint32_t other, uint32_t progress, bool heed) {
   if (spin(g, met, other, progress, heed)) return true;
-  int64_t end = microseconds() + (int64_t)g->timeout_ms * 1000;
+  int64_t left = (int64_t)g->timeout_ms * 1000;
   bool in_time = true;
   atomic_fetch_add(&g->sleepers, 1);
   for (;;) {
     unsigned bell = atomic_load(&g->bell);
     if (met(g, other, progress) || (heed && atomic_load(&g->broken))) break;
     if (!in_time) break;
-    in_time = sleep_until(g, bell, end);
+    in_time = sleep_on(g, bell, &left);
   }
   atomic_fetch_sub(&g->sleepers, 1);
   return in_time;

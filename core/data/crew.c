@@ -2,11 +2,13 @@
 #include "data/crew.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 #include "runtime/log.h"
 #include "runtime/runtime.h"
 #include "runtime/threads.h"
@@ -59,46 +61,57 @@ void hi_scene_stop(hi_scene *scene) {
 
 /* ---- threads that hang ---- */
 
-static hi_worker *abandoned; /* until the process ends, under the list's lock */
-
+/* In a device: functions of the user's may take as long as they like. */
 static bool hangs(hi_worker *worker) {
-  if (!hi_progress_overdue(&worker->progress, hi_environment_number(HI_TIMEOUT))) return false;
-  return hi_progress_abandon(&worker->progress);
+  bool overdue = hi_progress_overdue(&worker->progress, hi_environment_number(HI_TIMEOUT));
+  return overdue && atomic_load(&worker->progress.device) && hi_progress_abandon(&worker->progress);
 }
 
-static void abandon(hi_worker *worker) {
+/* Of a worker that is the caller's alone. What was waited for is said in `failure`. */
+static void abandon(hi_worker *worker, helio_error *failure) {
   hi_device *device = (hi_device *)atomic_load(&worker->progress.device);
-  hi_log(HELIO_LOG_ERROR, "%s has not come back from %s within %.3g s (HELIO_TIMEOUT); its thread is abandoned",
-         device->name, atomic_load(&worker->progress.operation), (double)hi_environment_number(HI_TIMEOUT) / 1000);
-  hi_device_lose(device, HI_HUNG);
+  const char *operation = atomic_load(&worker->progress.operation);
+  failure->status = HELIO_TIMED_OUT;
+  snprintf(failure->message, sizeof failure->message,
+           "%s has not come back from %s within %.3g s (HELIO_TIMEOUT); its thread is abandoned",
+           device ? device->name : "a thread that reads data", operation ? operation : "a call",
+           (double)hi_environment_number(HI_TIMEOUT) / 1000);
+  hi_log(HELIO_LOG_ERROR, "%s", failure->message);
+  if (device) hi_device_lose(device, HI_HUNG);
   hi_thread_abandon(worker->thread);
   pthread_detach(worker->thread);
-  pthread_mutex_lock(&list_lock);
-  worker->next = abandoned;
-  abandoned = worker;
-  pthread_mutex_unlock(&list_lock);
+  hi_keep_for_ever(worker);
+}
+
+/* NULL: there are no more. */
+static hi_worker *take_worker(hi_crew *crew) {
+  pthread_mutex_lock(&crew->lock);
+  hi_worker *worker = crew->count > 0 ? crew->workers[--crew->count] : NULL;
+  pthread_mutex_unlock(&crew->lock);
+  return worker;
+}
+
+static void join_worker(hi_worker *worker) {
+  helio_error failure;
+  for (;;) {
+    struct timespec soon;
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_nsec += 100000000;
+    soon.tv_sec += soon.tv_nsec / 1000000000;
+    soon.tv_nsec %= 1000000000;
+    if (pthread_timedjoin_np(worker->thread, NULL, &soon) == 0) break;
+    if (!hangs(worker)) continue;
+    abandon(worker, &failure);
+    return;
+  }
+  free(worker);
 }
 
 /* Waits for the threads of a crew that this thread has taken out of the list. Whoever drops the iterator meanwhile, in
  * a thread that ends just now, waits for `joined` and then frees the crew. */
 static void join(hi_crew *crew) {
   tell(crew);
-  for (int i = 0; i < crew->count; i++) {
-    hi_worker *worker = crew->workers[i];
-    bool ended = false, gone = false;
-    while (!ended && !gone) {
-      struct timespec soon;
-      clock_gettime(CLOCK_REALTIME, &soon);
-      soon.tv_sec++;
-      ended = pthread_timedjoin_np(worker->thread, NULL, &soon) == 0;
-      gone = !ended && hangs(worker);
-    }
-    if (gone) {
-      abandon(worker);
-    } else {
-      free(worker);
-    }
-  }
+  for (hi_worker *worker; (worker = take_worker(crew));) join_worker(worker);
   pthread_mutex_lock(&list_lock);
   crew->joined = true;
   pthread_cond_broadcast(&list_changed);
@@ -127,7 +140,6 @@ static void *run(void *argument) {
   hi_worker *worker = argument;
   hi_crew *crew = worker->crew;
   hi_progress_set(&worker->progress);
-  hi_progress_change(HI_INSIDE);
   helio_scope scope = hi_scene_enter(crew->scene);
   crew->body(crew->argument);
   helio_device_leave(&scope);
@@ -141,7 +153,6 @@ static int worker_new(hi_crew *crew, hi_worker **made) {
   hi_worker *worker = calloc(1, sizeof *worker);
   if (!worker) return ENOMEM;
   worker->crew = crew;
-  atomic_init(&worker->progress.activity, HI_INSIDE);
   int failure = hi_thread_start(&worker->thread, "helio-data", run, worker);
   if (failure) {
     free(worker);
@@ -160,19 +171,34 @@ static int make_threads(hi_crew *crew, int count) {
   return failure;
 }
 
+/* Another takes its place if it can do the same again; what else is lost must not be left out in silence. */
+static void lose_worker(hi_crew *crew, hi_worker *worker) {
+  bool again = worker->progress.left == HI_LANDS;
+  helio_error failure;
+  abandon(worker, &failure);
+  if (again && worker_new(crew, &crew->workers[crew->count]) == 0) {
+    crew->count++;
+    return;
+  }
+  crew->failure = failure;
+  crew->stopping = true;
+  pthread_cond_broadcast(&crew->changed);
+}
+
 void hi_crew_wait(hi_crew *crew) {
   struct timespec next = hi_progress_next_look(hi_environment_number(HI_TIMEOUT));
   if (pthread_cond_timedwait(&crew->changed, &crew->lock, &next) != ETIMEDOUT) return;
   for (int i = 0; i < crew->count && !crew->stopping; i++) {
     hi_worker *worker = crew->workers[i];
     if (!hangs(worker)) continue;
-    pthread_mutex_unlock(&crew->lock); /* it comes behind the list's */
-    abandon(worker);
-    pthread_mutex_lock(&crew->lock);
-    if (worker_new(crew, &crew->workers[i]) == 0) continue;
-    crew->workers[i] = crew->workers[--crew->count];
-    crew->stopping = true; /* nobody is left to go on */
+    crew->workers[i--] = crew->workers[--crew->count];
+    lose_worker(crew, worker);
   }
+}
+
+helio_status hi_crew_stopped(const hi_crew *crew) {
+  if (crew->failure.status) return hi_fail(crew->failure.status, "%s", crew->failure.message);
+  return hi_fail(HELIO_ABORTED, "the iterator is being ended");
 }
 
 helio_status hi_crew_start(hi_crew *crew, hi_scene *scene, int count, void (*body)(void *argument), void *argument) {
@@ -186,6 +212,7 @@ helio_status hi_crew_start(hi_crew *crew, hi_scene *scene, int count, void (*bod
   pthread_cond_init(&crew->changed, &clock);
   pthread_condattr_destroy(&clock);
   crew->stopping = crew->joined = false;
+  crew->failure.status = HELIO_OK;
   crew->scene = scene;
   crew->body = body;
   crew->argument = argument;

@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "data/landing.h"
 #include "data/position.h"
+#include "device/topology.h"
 #include "ops/placement.h"
 #include "runtime/error.h"
 #include "runtime/runtime.h"
@@ -40,14 +41,15 @@ static void tree_close(tree *self) {
 }
 
 /* Opens the dataset with the births that `self->opening` has, if they are given. */
-static bool tree_open(tree *self, helio_dataset *dataset, hi_device *device, bool named) {
+static bool tree_open(tree *self, helio_dataset *dataset, const hi_scene *like) {
   self->scene = calloc(1, sizeof *self->scene);
   if (!self->scene) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for an iterator");
     return false;
   }
-  self->scene->device = device;
-  self->scene->named = named;
+  self->scene->device = like->device;
+  self->scene->named = like->named;
+  self->scene->landing = like->landing;
   self->opening.scene = self->scene;
   self->root = hi_dataset_open(dataset, &self->opening);
   return self->root && hi_cursor_begin(self->root, 0);
@@ -64,17 +66,24 @@ static void end(void *object) {
   free(iterator);
 }
 
+/* Functions run where the elements land or, if that is not known yet, on the host, as in tf.data: it outlives every
+ * device that is lost. */
 static helio_iterator *iterate(helio_dataset *dataset, bool land) {
-  bool named = hi_placement_request().named;
-  hi_device *device = hi_placement_for_data(NULL);
-  helio_iterator *iterator = device ? hi_object_new(sizeof *iterator, end, "an iterator") : NULL;
+  hi_scene scene = {.named = hi_placement_request().named, .landing = hi_placement_for_data(NULL)};
+  scene.device = scene.landing;
+  if (scene.landing && !land && !scene.named) {
+    scene.device = hi_device_host();
+    scene.named = true;
+    if (hi_device_use(scene.device)) return NULL;
+  }
+  helio_iterator *iterator = scene.landing ? hi_object_new(sizeof *iterator, end, "an iterator") : NULL;
   if (!iterator) return NULL;
   pthread_mutex_init(&iterator->lock, NULL);
   hi_hold(dataset);
   iterator->dataset = dataset;
   iterator->ends = hi_runtime_ends();
   iterator->tree.opening.land = land;
-  return tree_open(&iterator->tree, dataset, device, named) ? iterator : NULL;
+  return tree_open(&iterator->tree, dataset, &scene) ? iterator : NULL;
 }
 
 helio_iterator *helio_iterate(helio_dataset *dataset) {
@@ -130,7 +139,7 @@ bool hi_iterator_item(helio_iterator *iterator, hi_item **item) {
 /* Its tensors join the caller's pool, to which those that landed just now belong already. */
 static bool hand_out(helio_iterator *iterator, hi_item *item, helio_element *element) {
   helio_element landed;
-  if (hi_item_land(item, 0, -1, iterator->tree.scene->device, &landed)) return false;
+  if (hi_item_land(item, 0, -1, iterator->tree.scene->landing, &landed)) return false;
   for (int i = 0; i < landed.count; i++) {
     if (landed.part[i] != item->part[i].tensor) continue;
     hi_hold(landed.part[i]);
@@ -170,7 +179,7 @@ char *helio_iterator_position(helio_iterator *iterator) {
 }
 
 static helio_status go_to(tree *self, helio_dataset *dataset, const hi_scene *scene, int64_t count) {
-  if (!tree_open(self, dataset, scene->device, scene->named)) return helio_error_pending();
+  if (!tree_open(self, dataset, scene)) return helio_error_pending();
   if (self->opening.at != self->opening.count) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "the position is of another dataset");
   }

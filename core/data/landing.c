@@ -3,6 +3,7 @@
 
 #include "device/copy.h"
 #include "runtime/error.h"
+#include "runtime/progress.h"
 
 /* ---- parts ---- */
 
@@ -75,8 +76,7 @@ static helio_tensor *land_part(const hi_part *part, int64_t first, int64_t count
 
 /* ---- items ---- */
 
-helio_status hi_item_land(const hi_item *item, int64_t first, int64_t count, hi_device *device,
-                          helio_element *element) {
+static helio_status land(const hi_item *item, int64_t first, int64_t count, hi_device *device, helio_element *element) {
   helio_element landed = {.count = item->count};
   helio_status status = hi_device_use(device);
   if (status) return status;
@@ -94,6 +94,14 @@ helio_status hi_item_land(const hi_item *item, int64_t first, int64_t count, hi_
   }
   *element = landed;
   return HELIO_OK;
+}
+
+helio_status hi_item_land(const hi_item *item, int64_t first, int64_t count, hi_device *device,
+                          helio_element *element) {
+  hi_activity before = hi_progress_expose();
+  helio_status status = land(item, first, count, device, element);
+  hi_progress_change(before);
+  return status;
 }
 
 hi_item *hi_item_of(const helio_element *element) {

@@ -5,6 +5,7 @@
 #include "ops/options.h"
 #include "runtime/error.h"
 #include "runtime/machine.h"
+#include "runtime/progress.h"
 
 /* ---- one call ---- */
 
@@ -24,7 +25,9 @@ static bool valid(const helio_element *element) {
 static hi_item *call(const hi_map *map, const hi_item *item, const hi_scene *scene) {
   helio_element element;
   if (hi_item_land(item, 0, -1, scene->device, &element)) return NULL;
+  hi_activity before = hi_progress_expose();
   helio_status status = map->function(map->argument, &element);
+  hi_progress_change(before);
   if (status && !helio_error_pending()) hi_fail(status, "the function returned %s", helio_status_name(status));
   return helio_error_pending() || !valid(&element) ? NULL : hi_item_of(&element);
 }

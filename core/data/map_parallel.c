@@ -132,10 +132,10 @@ static bool next(hi_cursor *cursor, hi_item **item) {
   pthread_mutex_lock(&self->crew.lock);
   while (!(ready = ready_slot(self)) && !self->crew.stopping &&
          !(self->input_ended && !self->pulling && self->taken == self->out)) {
-    pthread_cond_wait(&self->crew.changed, &self->crew.lock);
+    hi_crew_wait(&self->crew);
   }
   bool stopping = !ready && self->crew.stopping;
-  if (stopping) hi_fail(HELIO_ABORTED, "the iterator is being ended");
+  if (stopping) hi_crew_stopped(&self->crew);
   if (ready) {
     *item = ready->item;
     if (!*item) hi_fail(ready->error.status, "%s", ready->error.message);

@@ -32,7 +32,7 @@ static hi_item *produce(prefetch_cursor *self) {
   hi_item *item = NULL, *landed = NULL;
   HELIO_POOL {
     if (hi_cursor_next(self->cursor.input, &item) && item) {
-      landed = self->land ? hi_item_landed(item, self->cursor.scene->device) : item;
+      landed = self->land ? hi_item_landed(item, self->cursor.scene->landing) : item;
       if (self->land) hi_drop(item);
     }
   }
@@ -92,7 +92,7 @@ static bool take(prefetch_cursor *self, hi_item **item) {
     pthread_cond_broadcast(&crew->changed);
     return true;
   }
-  if (!self->ended) return hi_fail(HELIO_ABORTED, "the iterator is being ended") == HELIO_OK;
+  if (!self->ended) return hi_crew_stopped(crew) == HELIO_OK;
   return !self->error.status || !hi_fail(self->error.status, "%s", self->error.message);
 }
 

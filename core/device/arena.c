@@ -55,12 +55,6 @@ hi_arena *hi_arena_new(const hi_arena_source *source) {
   return arena;
 }
 
-void hi_arena_set_stream(hi_arena *arena, int index, helio_stream *stream) {
-  pthread_mutex_lock(&arena->lock);
-  arena->source.stream[index] = stream;
-  pthread_mutex_unlock(&arena->lock);
-}
-
 /* ---- lists ---- */
 
 static void list_push(hi_block **list, hi_block *block) {
@@ -141,6 +135,12 @@ static bool take_lock(hi_arena *arena) {
 }
 
 /* ---- streams ---- */
+
+void hi_arena_set_stream(hi_arena *arena, int index, helio_stream *stream) {
+  if (!take_lock(arena)) return; /* nothing of a device that hangs is used any more */
+  arena->source.stream[index] = stream;
+  pthread_mutex_unlock(&arena->lock);
+}
 
 /* Makes `later` wait for all that `earlier` was handed so far. */
 static helio_status order_streams(hi_arena *arena, int earlier, int later) {
@@ -439,8 +439,9 @@ static void free_block(hi_arena *arena, hi_block *block) {
   arena->info.allocations--;
   helio_status status = order_users(arena, block);
   if (status) {
-    hi_log(HELIO_LOG_ERROR, "%s: cannot order its streams, so %zu bytes are not used again: %s", arena->source.name,
-           block->bytes, hi_reason(status));
+    if (!lost(arena))
+      hi_log(HELIO_LOG_ERROR, "%s: cannot order its streams, so %zu bytes are not used again: %s", arena->source.name,
+             block->bytes, hi_reason(status));
     list_push(&arena->set_aside, block);
   } else if (arena->source.exact) {
     quarantine(arena, block);

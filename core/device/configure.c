@@ -245,12 +245,20 @@ helio_status helio_memory_info_sized(const char *name, helio_memory *info, size_
   return HELIO_OK;
 }
 
+bool helio_device_lost(const char *name) {
+  if (hi_enter(__func__)) return false;
+  const hi_device *device = hi_device_named(name);
+  return device && hi_device_lost(device);
+}
+
 helio_status helio_synchronize(const char *name) {
   helio_status status = hi_enter(__func__);
   if (status) return status;
   if (name) {
     hi_device *device = hi_device_named(name);
-    return device ? hi_device_synchronize(device) : helio_error_pending();
+    if (!device) return helio_error_pending();
+    status = hi_device_refuses(device);
+    return status ? hi_fail(status, "%s: %s", device->name, hi_reason(status)) : hi_device_synchronize(device);
   }
   int count;
   hi_device *const *devices = hi_devices(&count);

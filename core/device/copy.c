@@ -160,8 +160,12 @@ helio_status hi_copy_out(hi_device *device, void *target, helio_place source, si
   helio_status status = HELIO_OK;
   if (bytes > 0) status = device->member.memory->copy_out(handle, stream, target, source, bytes);
   if (!status) status = hi_status_read(device, &reading);
+  bool queued = status; /* perhaps: the device would still write to what is the caller's again */
   if (!status) status = device->member.streams->synchronize(handle, stream);
-  return status ? hi_device_failed(device, status, "copying to the host") : hi_status_judge(device, &reading);
+  if (!status) return hi_status_judge(device, &reading);
+  hi_device_failed(device, status, "copying to the host");
+  if (queued) device->member.streams->synchronize(handle, stream);
+  return status;
 }
 
 helio_status hi_clear(hi_device *device, helio_place target, size_t bytes) {

@@ -28,6 +28,7 @@ hi_device *hi_device_new(hi_physical *physical, int logical_index) {
                                   .streams = &physical->plugin->shown.streams,
                                   .name = device->name,
                                   .physical_id = physical->id};
+  device->timeout_ms = hi_environment_number(HI_TIMEOUT);
   pthread_mutex_init(&device->lock, NULL);
   return device;
 }
@@ -42,10 +43,14 @@ bool hi_device_hung(const hi_device *device) {
   return atomic_load_explicit(&device->loss, memory_order_relaxed) == HI_HUNG;
 }
 
+static _Thread_local unsigned suspicions;
+
 helio_status hi_device_refuses(const hi_device *device) {
   if (!hi_device_lost(device)) return HELIO_OK;
-  hi_reason_say("the device was lost%s; use others, or try it again behind helio_shutdown()",
-                hi_device_hung(device) ? ", because a call of it did not come back" : "");
+  suspicions++;
+  hi_reason_say("the device was lost%s", hi_device_hung(device)
+                                             ? ", because a call of it did not come back; use others"
+                                             : "; use others, or try it again behind helio_shutdown()");
   return HELIO_DEVICE_FAILURE;
 }
 
@@ -57,7 +62,7 @@ static void worsen(hi_device *device, hi_loss loss) {
 void hi_device_lose(hi_device *device, hi_loss loss) {
   int count;
   hi_device *const *devices = hi_devices(&count);
-  if (loss == HI_HUNG) device->physical->plugin->stuck = true;
+  if (loss == HI_HUNG) atomic_store(&device->physical->plugin->stuck, true);
   worsen(device, loss);
   for (int i = 0; i < count; i++) {
     bool along = devices[i]->physical == device->physical && !device->physical->plugin->is_host;
@@ -65,11 +70,15 @@ void hi_device_lose(hi_device *device, hi_loss loss) {
   }
 }
 
-static _Thread_local unsigned suspicions;
+static void note_cause(hi_device *device) {
+  char *none = NULL, *why = atomic_load(&device->cause) ? NULL : strdup(hi_reason(HELIO_DEVICE_FAILURE));
+  if (why && !atomic_compare_exchange_strong(&device->cause, &none, why)) free(why);
+}
 
 helio_status hi_device_suspect(hi_device *device, helio_status status) {
   if (status != HELIO_DEVICE_FAILURE) return status;
   suspicions++;
+  note_cause(device);
   worsen(device, HI_SUSPECT);
   return status;
 }
@@ -82,8 +91,9 @@ helio_status hi_device_failed(const hi_device *device, helio_status status, cons
   return hi_fail(status, "%s on %s: %s", what, device->name, hi_reason(status));
 }
 
+/* What is left as it is, because a thread hangs in it, may never come to rest. */
 void hi_device_rest(hi_device *device) {
-  if (!device->member.device) return;
+  if (!device->member.device || atomic_load(&device->physical->plugin->stuck)) return;
   hi_reason_clear();
   helio_status status = device->member.devices->synchronize(device->member.device);
   if (status && !hi_device_lost(device))
@@ -109,19 +119,17 @@ static void close_device(hi_device *device) {
 
 /* Devices that hang stay, with all that is theirs, until the process ends; so do the others of their plugin, whose
  * events and memory the thread that hangs may be about to use. */
-static hi_device *hanging;
-
 void hi_device_free(hi_device *device) {
   if (!device) return;
-  if (device->physical->plugin->stuck) {
+  if (atomic_load(&device->physical->plugin->stuck)) {
     hi_leak_say("%s, %s, and all of its memory", device->name,
                 hi_device_hung(device) ? "which hangs" : "of whose backend another hangs");
-    device->next = hanging;
-    hanging = device;
+    hi_keep_for_ever(device);
     return;
   }
   close_device(device);
   pthread_mutex_destroy(&device->lock);
+  free(atomic_load(&device->cause));
   free(device);
 }
 
@@ -194,11 +202,14 @@ static helio_status open_device(hi_device *device) {
   return status;
 }
 
+/* Also of a device that has outlived the library because it hangs: then nothing else is looked at. */
 bool hi_device_take(hi_device *device, pthread_mutex_t *lock, const char *what) {
+  if (hi_device_hung(device)) return false;
   hi_doing(what, device);
-  if (hi_lock_until(lock, &device->loss, HI_HUNG, hi_environment_number(HI_TIMEOUT))) return true;
-  hi_device_lose(device, HI_HUNG);
-  return false;
+  bool taken = hi_lock_until(lock, &device->loss, HI_HUNG, device->timeout_ms);
+  hi_done();
+  if (!taken && !hi_device_hung(device)) hi_device_lose(device, HI_HUNG);
+  return taken;
 }
 
 helio_status hi_device_lock(hi_device *device) {

@@ -38,10 +38,12 @@ typedef struct hi_device {
   int logical_index;
   bool synchronous, host_memory;
   atomic_bool open;
-  atomic_int loss;      /* hi_loss */
-  bool retired;         /* the settings were changed before it was used; under topology.c's lock */
-  bool used;            /* open or being opened: its settings stay; under topology.c's lock */
-  pthread_mutex_t lock; /* of opening and of making streams */
+  atomic_int loss;       /* hi_loss */
+  _Atomic(char *) cause; /* of the first failure, as its backend said it; NULL: none */
+  uint64_t timeout_ms;   /* HELIO_TIMEOUT: a device that hangs outlives the environment */
+  bool retired;          /* the settings were changed before it was used; under topology.c's lock */
+  bool used;             /* open or being opened: its settings stay; under topology.c's lock */
+  pthread_mutex_t lock;  /* of opening and of making streams */
   _Atomic(helio_stream *) streams[HI_STREAM_COUNT]; /* written under the lock, read without */
   hi_arena *arena;
   hi_block *status;                              /* of HI_STATUS_WORDS helio_status_words */

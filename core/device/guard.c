@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/guard.h"
 
-#include "device/device.h"
 #include "runtime/error.h"
 #include "runtime/progress.h"
 
@@ -44,14 +43,18 @@ static helio_status end_with(helio_backend_device *device, helio_status status, 
 }
 
 /* What is to be given back stays where a call never came back: it may hold the plugin's locks. */
-static bool keeps(helio_backend_device *device) {
-  return hi_device_hung(of(device));
+static bool keeps(helio_backend_device *device, const char *what) {
+  if (hi_device_hung(of(device))) return true;
+  hi_doing(what, of(device));
+  return false;
 }
 
 /* ---- devices ---- */
 
 static void close_device(helio_backend_device *device) {
-  if (!keeps(device)) plugin_of(device)->devices.close(handle_of(device));
+  if (keeps(device, "closing the device")) return;
+  plugin_of(device)->devices.close(handle_of(device));
+  hi_done();
 }
 
 static helio_status memory_info(helio_backend_device *device, uint64_t *available, uint64_t *total) {
@@ -79,8 +82,7 @@ static helio_status allocate(helio_backend_device *device, size_t bytes, helio_b
 }
 
 static helio_status free_buffer(helio_backend_device *device, helio_buffer *buffer) {
-  if (keeps(device)) return HELIO_OK;
-  hi_doing("giving memory back", of(device));
+  if (keeps(device, "giving memory back")) return HELIO_OK;
   return end(device, plugin_of(device)->memory.free(handle_of(device), buffer));
 }
 
@@ -131,7 +133,9 @@ static helio_status host_allocate(helio_backend_device *device, size_t bytes, vo
 }
 
 static void host_free(helio_backend_device *device, void *memory) {
-  if (!keeps(device)) plugin_of(device)->memory.host_free(handle_of(device), memory);
+  if (keeps(device, "giving host memory back")) return;
+  plugin_of(device)->memory.host_free(handle_of(device), memory);
+  hi_done();
 }
 
 /* ---- streams and events ---- */
@@ -145,7 +149,9 @@ static helio_status stream_create(helio_backend_device *device, helio_stream **s
 }
 
 static void stream_destroy(helio_backend_device *device, helio_stream *stream) {
-  if (!keeps(device)) plugin_of(device)->streams.destroy(handle_of(device), stream);
+  if (keeps(device, "ending a stream")) return;
+  plugin_of(device)->streams.destroy(handle_of(device), stream);
+  hi_done();
 }
 
 static helio_status stream_synchronize(helio_backend_device *device, helio_stream *stream) {
@@ -162,7 +168,9 @@ static helio_status event_create(helio_backend_device *device, helio_event **eve
 }
 
 static void event_destroy(helio_backend_device *device, helio_event *event) {
-  if (!keeps(device)) plugin_of(device)->streams.event_destroy(handle_of(device), event);
+  if (keeps(device, "ending an event")) return;
+  plugin_of(device)->streams.event_destroy(handle_of(device), event);
+  hi_done();
 }
 
 static helio_status event_record(helio_backend_device *device, helio_event *event, helio_stream *stream) {
@@ -183,6 +191,31 @@ static helio_status event_synchronize(helio_backend_device *device, helio_event 
 static helio_status wait_for(helio_backend_device *device, helio_stream *stream, helio_event *event) {
   helio_status status = begin(device, "making a stream wait");
   return status ? status : end(device, plugin_of(device)->streams.wait(handle_of(device), stream, event));
+}
+
+/* ---- kernels ---- */
+
+static helio_backend_device *shown(hi_device *device) {
+  return (helio_backend_device *)device;
+}
+
+helio_status hi_guard_plan(hi_device *device, const helio_kernel *kernel, const helio_call *call,
+                           helio_plan_answer *answer) {
+  helio_status status = begin(shown(device), "planning");
+  return status ? status : end(shown(device), kernel->plan(device->handle, call, answer));
+}
+
+/* Behind begin() nothing is looked at that a program could free when it goes on without this thread. */
+helio_status hi_guard_run(hi_device *device, const helio_kernel *kernel, helio_plan *plan, const helio_run *run,
+                          const char *label) {
+  helio_status status = begin(shown(device), label);
+  return status ? status : end(shown(device), kernel->run(plan, run));
+}
+
+void hi_guard_plan_free(hi_device *device, const helio_kernel *kernel, helio_plan *plan) {
+  if (keeps(shown(device), "ending a plan")) return;
+  kernel->plan_free(plan);
+  hi_done();
 }
 
 /* ---- the tables ---- */

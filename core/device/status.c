@@ -139,13 +139,18 @@ void hi_status_return(hi_device *device, int word) {
 /* ---- reading ---- */
 
 /* Locks the callers. A synchronous device has no stream that puts what this thread does to the words behind what a
- * kernel of another thread does just now, so the calls under way are waited for. */
+ * kernel of another thread does just now, so the calls under way are waited for, unless one never comes back. */
 static void lock_words(hi_device *device) {
   hi_callers *callers = device->callers;
   pthread_mutex_lock(&callers->lock);
   if (!device->synchronous || callers->users == 0) return;
   callers->waiting++;
-  while (callers->users > 0) pthread_cond_wait(&callers->changed, &callers->lock);
+  while (callers->users > 0 && !hi_device_hung(device)) {
+    struct timespec soon;
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_sec++;
+    pthread_cond_timedwait(&callers->changed, &callers->lock, &soon);
+  }
   if (--callers->waiting == 0) pthread_cond_broadcast(&callers->changed);
 }
 

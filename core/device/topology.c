@@ -10,6 +10,7 @@
 #include "device/name.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 #include "runtime/log.h"
 #include "runtime/machine.h"
 
@@ -454,9 +455,9 @@ void hi_topology_no_use(hi_device *device) {
 }
 
 hi_device *const *hi_devices(int *count) {
-  snapshot *s = atomic_load_explicit(&current, memory_order_acquire);
-  *count = s->count;
-  return s->devices;
+  snapshot *s = atomic_load_explicit(&current, memory_order_acquire); /* NULL: the library has ended */
+  *count = s ? s->count : 0;
+  return s ? s->devices : NULL;
 }
 
 hi_device *hi_device_first(void) {
@@ -466,6 +467,18 @@ hi_device *hi_device_first(void) {
     if (!hi_device_lost(devices[i])) return devices[i];
   }
   return devices[0];
+}
+
+hi_device *hi_device_host(void) {
+  int count;
+  hi_device *const *devices = hi_devices(&count);
+  hi_device *found = NULL;
+  for (int i = 0; i < count; i++) {
+    if (strcmp(devices[i]->info.type, "CPU") != 0) continue;
+    if (!hi_device_lost(devices[i])) return devices[i];
+    if (!found) found = devices[i];
+  }
+  return found ? found : hi_device_first();
 }
 
 hi_device *hi_device_find(const hi_name *name) {
@@ -554,7 +567,11 @@ void hi_topology_finish(void) {
     hi_physical *physical = physicals[--physical_count];
     free(physical->limits);
     physical->limits = NULL;
-    if (!physical->plugin->stuck) free(physical); /* else its devices stay, too */
+    if (atomic_load(&physical->plugin->stuck)) { /* its devices stay */
+      hi_keep_for_ever(physical);
+    } else {
+      free(physical);
+    }
   }
   free(physicals);
   free(visible);

@@ -14,6 +14,9 @@ hi_device *const *hi_devices(int *count);
 /* Where things are that asked for no device: the first that is not lost. */
 hi_device *hi_device_first(void);
 
+/* The machine's own: the first CPU that is not lost. */
+hi_device *hi_device_host(void);
+
 /* Cores that the process was granted when the library started. */
 int hi_topology_cores(void);
 

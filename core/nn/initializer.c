@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "device/topology.h"
 #include "ops/options.h"
 #include "ops/placement.h"
 #include "ops/tape.h"
@@ -164,10 +165,10 @@ helio_tensor *hi_initialize(const helio_initializer *initializer, const char *na
   }
   hi_tape_pause();
   helio_scope pool = helio_pool_enter();
-  HELIO_DEVICE("cpu:0") {
-    value = draw(initializer, name, type, shape);
-    if (value && value->type != type) value = helio_cast(value, type);
-  }
+  helio_scope host = hi_placement_enter(hi_device_host());
+  value = draw(initializer, name, type, shape);
+  if (value && value->type != type) value = helio_cast(value, type);
+  helio_device_leave(&host);
   hi_device *device = value ? hi_placement_for_data(NULL) : NULL;
   value = device ? hi_tensor_on(value, device) : NULL;
   value = hi_pool_leave_with(&pool, value);

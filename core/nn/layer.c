@@ -227,16 +227,47 @@ static struct {
   int depth; /* 0: nobody builds */
 } builder;
 
-hi_context hi_build_lock(void) {
-  hi_activity activity = hi_progress_change(HI_INSIDE); /* whoever it waits for is looked after */
+static bool another_builds(void) {
+  return builder.depth > 0 && !pthread_equal(builder.thread, pthread_self()) &&
+         !hi_progress_abandoned(builder.progress);
+}
+
+static unsigned long life_of_builder(void) {
+  return builder.progress ? atomic_load(&builder.progress->sequence) : 0;
+}
+
+/* Whoever builds has a deadline before this thread has. The gate is held, but not while this thread, which may have
+ * been abandoned meanwhile, says that it still waits: as long as the other shows signs of life. */
+static void wait_for_builder(void) {
+  static const char what[] = "waiting for a thread that makes a layer's variables";
+  unsigned long seen = life_of_builder();
+  pthread_mutex_unlock(&gate);
+  hi_doing(what, NULL);
+  hi_activity before = hi_progress_change(HI_WAITS);
   pthread_mutex_lock(&gate);
-  bool again = builder.depth > 0 && pthread_equal(builder.thread, pthread_self());
-  while (!again && builder.depth > 0 && !hi_progress_abandoned(builder.progress)) {
+  while (another_builds()) {
     struct timespec soon;
     clock_gettime(CLOCK_REALTIME, &soon);
-    soon.tv_sec++;
+    soon.tv_nsec += 50000000;
+    soon.tv_sec += soon.tv_nsec / 1000000000;
+    soon.tv_nsec %= 1000000000;
     pthread_cond_timedwait(&changed, &gate, &soon);
+    if (life_of_builder() == seen) continue;
+    seen = life_of_builder();
+    pthread_mutex_unlock(&gate);
+    hi_doing(what, NULL);
+    pthread_mutex_lock(&gate);
   }
+  pthread_mutex_unlock(&gate);
+  hi_progress_change(before);
+  hi_done();
+  pthread_mutex_lock(&gate);
+}
+
+hi_context hi_build_lock(void) {
+  pthread_mutex_lock(&gate);
+  while (another_builds()) wait_for_builder();
+  bool again = builder.depth > 0 && pthread_equal(builder.thread, pthread_self());
   if (!again) {
     builder.thread = pthread_self();
     builder.progress = hi_progress_own();
@@ -244,7 +275,6 @@ hi_context hi_build_lock(void) {
   }
   builder.depth++;
   pthread_mutex_unlock(&gate);
-  hi_progress_change(activity);
   return hi_context_alone();
 }
 
@@ -255,7 +285,11 @@ void hi_build_unlock(hi_context before) {
   pthread_mutex_unlock(&gate);
 }
 
+/* What a thread that was given up in the midst of it has left behind is made anew. */
 static helio_status build(helio_layer *layer, const helio_shape *inputs, int count) {
+  drop_weights(layer);
+  free(layer->calls);
+  layer->calls = NULL;
   helio_status status = hi_layer_shape(layer, inputs, count, &layer->output_shape);
   if (status) return status;
   if (layer->output_shape.rank > 0) layer->output_shape.extent[0] = HI_ANY;

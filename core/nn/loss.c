@@ -12,6 +12,7 @@
 #include "ops/tape.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
+#include "runtime/progress.h"
 
 /* ---- life ---- */
 
@@ -179,6 +180,7 @@ helio_tensor *hi_loss_values(const helio_loss *loss, helio_tensor *labels, helio
   if (!hi_tensor_usable(labels, "labels") || !hi_tensor_usable(predictions, "predictions")) return NULL;
   if (loss->kind) return values_of_kind(loss, labels, predictions);
   helio_tensor *values = loss->function(loss->user, labels, predictions);
+  hi_done();
   if (!values) hi_fail(HELIO_INVALID_ARGUMENT, "the function gave no result");
   return hi_in_wide_float(values);
 }

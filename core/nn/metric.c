@@ -20,6 +20,7 @@
 static void end(void *object) {
   helio_metric *metric = object;
   for (int i = 0; i < HI_METRIC_STATES; i++) hi_drop(metric->states[i]);
+  hi_drop(metric->replicas);
   free(metric->thresholds);
   free(metric->name);
   free(metric);
@@ -46,6 +47,8 @@ static helio_metric *new_metric(const hi_metric_kind *kind, const helio_metric_o
   if (!metric) return NULL;
   hi_census_name(&metric->object, &metric->name);
   metric->kind = kind;
+  metric->replicas = hi_context_now().replicas;
+  if (metric->replicas) hi_hold(metric->replicas);
   metric->options = *options;
   metric->options.name = NULL;
   if (!options->k) metric->options.k = 5;
@@ -224,8 +227,10 @@ static helio_status build(helio_metric *metric) {
 
 static helio_status make_states(helio_metric *metric) {
   if (atomic_load(&metric->ready)) return HELIO_OK;
-  hi_context before = hi_build_lock();
+  hi_context before = hi_build_lock(), here = hi_context_now();
+  if (metric->replicas && !here.replicas) hi_context_set((hi_context){.replicas = metric->replicas});
   helio_status status = atomic_load(&metric->ready) ? HELIO_OK : build(metric);
+  hi_context_set(here);
   hi_build_unlock(before);
   return status;
 }

@@ -75,6 +75,7 @@ struct helio_metric {
   helio_loss_function function;         /* the user's */
   void *user;
   char *name;
+  hi_replicas *replicas;                    /* of the scope that it was made in, a reference; NULL: of none */
   helio_variable *states[HI_METRIC_STATES]; /* references; NULL before the first use */
   helio_variables variables;
   atomic_bool ready; /* set under the lock of building, when they are there */

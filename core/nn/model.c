@@ -10,6 +10,7 @@
 #include "ops/options.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
+#include "runtime/progress.h"
 #include "tensor/pool.h"
 
 /* ---- life ---- */
@@ -393,6 +394,7 @@ const hi_layer_kind hi_custom_kind = {
 static helio_tensor *custom_call(helio_layer *owner, helio_tensor *const *inputs, int count, bool training) {
   helio_scope pool = helio_pool_enter();
   helio_tensor *y = owner->model->call(owner->model->self, inputs, count, training);
+  hi_done();
   if (!y) hi_fail(HELIO_INVALID_ARGUMENT, "%s: its call function returned NULL", owner->title);
   return hi_pool_leave_with(&pool, helio_error_pending() ? NULL : y);
 }

@@ -289,13 +289,17 @@ static helio_status compare_written(const turn *t, hi_replicas *together) {
   const helio_optimizer *o = t->optimizer;
   int each = 1 + o->slot_count, count = o->tracked.count * each;
   helio_tensor **tensors = calloc((size_t)count + 1, sizeof(helio_tensor *));
-  if (!tensors) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory to compare replicas");
-  for (int i = 0; i < o->tracked.count; i++) {
-    tensors[i * each] = hi_variable_tensor(o->tracked.variables[i]);
-    for (int k = 0; k < o->slot_count; k++) tensors[i * each + 1 + k] = hi_variable_tensor(hi_optimizer_slot(o, i, k));
+  const char **names = calloc((size_t)count + 1, sizeof(char *));
+  helio_status status = tensors && names ? HELIO_OK : hi_fail(HELIO_OUT_OF_MEMORY, "no memory to compare replicas");
+  for (int i = 0; i < count && !status; i++) {
+    const helio_variable *own = o->tracked.variables[i / each];
+    const helio_variable *written = i % each ? hi_optimizer_slot(o, i / each, i % each - 1) : own;
+    tensors[i] = hi_variable_tensor(written);
+    names[i] = written->name;
   }
-  helio_status status = together->services->compare(together, tensors, count);
+  if (!status) status = together->services->compare(together, tensors, names, count);
   free(tensors);
+  free(names);
   return status;
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/guard.h"
 #include "runtime/error.h"
-#include "runtime/progress.h"
 #include "tensor/tensor.h"
 
 enum { BUCKETS = 1024, KEY_ON_STACK = 160 };
@@ -102,8 +102,8 @@ static void link_newest(plan_cache *cache, hi_plan *plan) {
   cache->newest = plan;
 }
 
-static void plan_free(hi_plan *plan) {
-  if (plan->prepared) plan->kernel->plan_free(plan->prepared);
+static void plan_free(hi_device *device, hi_plan *plan) {
+  if (plan->prepared) hi_guard_plan_free(device, plan->kernel, plan->prepared);
   free(plan->reason);
   free(plan);
 }
@@ -136,7 +136,7 @@ static helio_status evict(plan_cache *cache) {
   while (leaving) {
     plan = leaving;
     leaving = plan->next;
-    plan_free(plan);
+    plan_free(device, plan);
   }
   return status;
 }
@@ -146,7 +146,7 @@ static void cache_free(void *object) {
   while (cache->newest) {
     hi_plan *plan = cache->newest;
     unlink_order(cache, plan);
-    plan_free(plan);
+    plan_free(cache->device, plan);
   }
   pthread_mutex_destroy(&cache->lock);
   free(cache);
@@ -203,11 +203,7 @@ static helio_status ask_kernel(hi_device *device, const hi_call *call, hi_plan *
                            .arguments = arguments,
                            .attributes = call->attributes.size ? &call->attributes : NULL};
     helio_plan_answer result = {.size = sizeof result};
-    hi_doing("planning", device);
-    status = hi_device_refuses(device);
-    if (!status) status = plan->kernel->plan(device->handle, &abi_call, &result);
-    hi_done();
-    hi_device_suspect(device, status);
+    status = hi_guard_plan(device, plan->kernel, &abi_call, &result);
     if (!status) {
       plan->prepared = result.plan;
       plan->workspace = result.workspace;
@@ -245,7 +241,7 @@ static hi_plan *plan_new(hi_device *device, const hi_call *call, const key *k, u
   if (plan->status == HELIO_NOT_SUPPORTED) plan->reason = strdup(hi_reason(HELIO_NOT_SUPPORTED));
   if (plan->status == HELIO_OK || plan->status == HELIO_NOT_SUPPORTED) return plan;
   hi_device_failed(device, plan->status, call->row->info.label);
-  plan_free(plan);
+  plan_free(device, plan);
   return NULL;
 }
 
@@ -299,22 +295,12 @@ void hi_plan_release(hi_plan *plan) {
   atomic_fetch_sub_explicit(&plan->users, 1, memory_order_release);
 }
 
-/* A kernel may hang: behind hi_doing() nothing is looked at that a program could free when it goes on without this
- * thread. */
-static helio_status run_kernel(const hi_plan *plan, hi_device *device, const helio_run *run, const char *label) {
-  hi_doing(label, device);
-  helio_status status = hi_device_refuses(device);
-  if (!status) status = plan->kernel->run(plan->prepared, run);
-  hi_done();
-  return hi_device_suspect(device, status);
-}
-
 /* A kernel that may meet bad data tells of it in the word of its caller. */
 static helio_status run_with_word(const hi_plan *plan, hi_device *device, int stream, helio_run *run,
                                   const char *label) {
   int word = hi_status_take(device, stream, &plan->range);
   run->status.offset += (size_t)word * sizeof(helio_status_word);
-  helio_status status = run_kernel(plan, device, run, label);
+  helio_status status = hi_guard_run(device, plan->kernel, plan->prepared, run, label);
   hi_status_return(device, word);
   return status;
 }
@@ -339,8 +325,8 @@ helio_status hi_plan_run_in(const hi_block *workspace, const hi_plan *plan, hi_d
   hi_reason_clear();
   const char *label = call->row->info.label;
   bool may_report = plan->range.operation != NULL;
-  helio_status status =
-      may_report ? run_with_word(plan, device, stream, &run, label) : run_kernel(plan, device, &run, label);
+  helio_status status = may_report ? run_with_word(plan, device, stream, &run, label)
+                                   : hi_guard_run(device, plan->kernel, plan->prepared, &run, label);
   return status ? hi_device_failed(device, status, label) : HELIO_OK;
 }
 

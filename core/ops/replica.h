@@ -25,8 +25,9 @@ typedef struct hi_replica_services {
    * has seen that its sums are there, unless replicas that fail end the strategy anyway. */
   helio_status (*commit)(hi_replicas *replicas, hi_merge function, void *mine);
 
-  /* That the tensors are the same on all replicas; else an error of all names the one whose are not. */
-  helio_status (*compare)(hi_replicas *replicas, helio_tensor *const *tensors, int count);
+  /* That the tensors, which have these names, are the same on all replicas; else an error of all names the one whose
+   * are not. */
+  helio_status (*compare)(hi_replicas *replicas, helio_tensor *const *tensors, const char *const *names, int count);
 
   /* The sum over replicas of tensors of one type and shape, on each replica; a new tensor. */
   helio_tensor *(*sum)(hi_replicas *replicas, helio_tensor *tensor);

@@ -162,7 +162,7 @@ static const char *parse_value(entry *e) {
   case FRACTION:
     return parse_fraction(text, &e->fraction) ? NULL : "above 0 and at most 1";
   case SECONDS:
-    return parse_seconds(text, e->most, &e->number) ? NULL : "seconds such as 300 or 0.5";
+    return parse_seconds(text, e->most, &e->number) ? NULL : "seconds such as 300 or 0.5, at most 1000000";
   case CHOICE:
     break;
   }

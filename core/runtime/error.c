@@ -16,7 +16,7 @@ typedef struct thread_errors {
 static _Thread_local thread_errors errors;
 
 helio_status hi_enter_unstarted(const char *function) {
-  hi_done(); /* the program's own code may have hung as well */
+  hi_go_no_further(); /* the program's own code may have hung as well */
   if (errors.pending.status) return errors.pending.status;
   errors.function = function;
   return HELIO_OK;

@@ -1,6 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/leaks.h"
 
+#include <stdatomic.h>
+#include <stdlib.h>
+
+typedef struct kept {
+  void *memory;
+  struct kept *next;
+} kept;
+
+static _Atomic(kept *) all_kept;
+
+/* Without memory for a link it stays all the same. */
+void hi_keep_for_ever(void *memory) {
+  kept *link = malloc(sizeof *link);
+  if (!link) return;
+  *link = (kept){.memory = memory, .next = atomic_load(&all_kept)};
+  while (!atomic_compare_exchange_weak(&all_kept, &link->next, link)) continue;
+}
+
 #ifdef HELIO_DEBUG
 
 #include <stdio.h>

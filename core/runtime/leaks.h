@@ -7,6 +7,10 @@
 #include <helio/helio.h>
 #include <stdio.h>
 
+/* What is left alone until the process ends, because a thread hangs that may look at it. It is not lost: leak checkers
+ * find it here. */
+void hi_keep_for_ever(void *memory);
+
 #ifdef HELIO_DEBUG
 
 /* Begins a report, which has about 20 lines at most. */

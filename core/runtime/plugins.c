@@ -11,6 +11,7 @@
 
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 #include "runtime/log.h"
 #include "runtime/nearest.h"
 
@@ -107,14 +108,10 @@ static bool start(hi_plugin *plugin) {
   return true;
 }
 
-/* Until the process ends. */
-static hi_plugin *stuck;
-
 static void plugin_free(hi_plugin *plugin) {
   if (!plugin) return;
-  if (plugin->stuck) {
-    plugin->next = stuck;
-    stuck = plugin;
+  if (atomic_load(&plugin->stuck)) {
+    hi_keep_for_ever(plugin);
     return;
   }
   if (plugin->started) plugin->entry.finish(plugin->state);
@@ -348,12 +345,6 @@ hi_plugin *const *hi_backends(int *count) {
 hi_plugin *const *hi_collectives(int *count) {
   *count = collective_count;
   return collectives;
-}
-
-void hi_collective_stuck(const helio_plugin_state *state) {
-  for (int i = 0; i < collective_count; i++) {
-    if (collectives[i]->state == state) collectives[i]->stuck = true;
-  }
 }
 
 bool hi_backends_ordered(void) {

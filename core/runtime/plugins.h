@@ -5,6 +5,7 @@
 
 #include <helio/helio.h>
 #include <helio/plugin.h>
+#include <stdatomic.h>
 
 /* One more than there are, so that the enums, which count from 1, are indices. */
 #define HI_ONE(...) +1
@@ -35,9 +36,8 @@ typedef struct hi_plugin {
   bool is_host;                                                     /* the machine's own CPU */
   bool started;                                                     /* init succeeded and finish is due */
   bool no_memory;                                                   /* was the reason for which it is not used */
-  bool stuck; /* a thread hangs in it: it is never finished, nor is its memory freed */
+  atomic_bool stuck; /* a thread hangs in it: it is never finished, nor is its memory freed */
   helio_plugin_state *state;
-  struct hi_plugin *next; /* of those that are stuck at the end */
 } hi_plugin;
 
 /* What the host table offers that lies in layers above this one. */
@@ -59,9 +59,6 @@ hi_plugin *const *hi_backends(int *count);
 
 /* The started collectives, in order of search. */
 hi_plugin *const *hi_collectives(int *count);
-
-/* A thread hangs in the started collective that has this state; any other state: nothing. */
-void hi_collective_stuck(const helio_plugin_state *state);
 
 /* Did HELIO_BACKEND give an order? Else accelerators go first. */
 bool hi_backends_ordered(void);

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "runtime/clock.h"
+
 static _Thread_local hi_progress *mine;
 
 void hi_progress_set(hi_progress *progress) {
@@ -13,16 +15,24 @@ static void sleep_for_ever(void) {
   for (;;) pause();
 }
 
+void hi_go_no_further(void) {
+  if (mine && atomic_load_explicit(&mine->activity, memory_order_acquire) == HI_ABANDONED) sleep_for_ever();
+}
+
 void hi_doing(const char *operation, const void *device) {
   if (!mine) return;
   atomic_store_explicit(&mine->operation, operation, memory_order_relaxed);
   atomic_store_explicit(&mine->device, device, memory_order_relaxed);
   atomic_fetch_add_explicit(&mine->sequence, 1, memory_order_release);
-  hi_done();
+  hi_go_no_further();
 }
 
+/* What is forgotten may be looked at just now by who abandons the thread: it is asked for first. */
 void hi_done(void) {
-  if (mine && atomic_load_explicit(&mine->activity, memory_order_acquire) == HI_ABANDONED) sleep_for_ever();
+  if (!mine) return;
+  hi_go_no_further();
+  atomic_store_explicit(&mine->operation, NULL, memory_order_relaxed);
+  atomic_store_explicit(&mine->device, NULL, memory_order_relaxed);
 }
 
 /* Nobody but who abandons it changes the activity of another's thread. */
@@ -33,6 +43,11 @@ hi_activity hi_progress_change(hi_activity activity) {
     sleep_for_ever();
   }
   return (hi_activity)before;
+}
+
+hi_activity hi_progress_expose(void) {
+  bool inside = mine && atomic_load(&mine->activity) == HI_INSIDE;
+  return inside ? hi_progress_change(HI_WORKS) : mine ? (hi_activity)atomic_load(&mine->activity) : HI_WORKS;
 }
 
 hi_progress *hi_progress_own(void) {
@@ -54,27 +69,26 @@ bool hi_lock_until(pthread_mutex_t *lock, const atomic_int *state, int end, uint
     soon.tv_sec += soon.tv_nsec / 1000000000;
     soon.tv_nsec %= 1000000000;
     if (pthread_mutex_timedlock(lock, &soon) == 0) return true;
-    hi_done();
+    hi_go_no_further();
   }
   return false;
 }
 
 /* ---- who waits ---- */
 
-static struct timespec now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time;
-}
-
 void hi_progress_watch(hi_progress *progress) {
   progress->seen = atomic_load_explicit(&progress->sequence, memory_order_acquire);
-  progress->life = now();
+  progress->life = progress->looked = hi_seconds();
 }
 
 double hi_progress_silence(const hi_progress *progress) {
-  struct timespec time = now();
-  return (double)(time.tv_sec - progress->life.tv_sec) + (double)(time.tv_nsec - progress->life.tv_nsec) / 1e9;
+  return hi_seconds() - progress->life;
+}
+
+/* Who looks so rarely did not run itself: the process was stopped, and nobody can have shown a sign of life. */
+static bool was_stopped(const hi_progress *progress, double timeout) {
+  double gap = hi_seconds() - progress->looked;
+  return gap > 0.5 && gap > timeout / 4;
 }
 
 /* A thread that waits in a collective has that one's deadline, and behind it a second one, for those who must have come
@@ -82,8 +96,10 @@ double hi_progress_silence(const hi_progress *progress) {
 bool hi_progress_overdue(hi_progress *progress, uint64_t timeout_ms) {
   unsigned long sequence = atomic_load_explicit(&progress->sequence, memory_order_acquire);
   int activity = atomic_load(&progress->activity);
-  if (sequence != progress->seen || activity == HI_INSIDE) hi_progress_watch(progress);
   double most = (double)timeout_ms / 1000;
+  bool again = sequence != progress->seen || activity == HI_INSIDE || was_stopped(progress, most);
+  if (again) hi_progress_watch(progress);
+  progress->looked = hi_seconds();
   if (activity == HI_WAITS) most = 2 * most + 0.5;
   return timeout_ms > 0 && hi_progress_silence(progress) > most;
 }
@@ -91,7 +107,8 @@ bool hi_progress_overdue(hi_progress *progress, uint64_t timeout_ms) {
 /* Often enough to be exact to a twentieth. */
 struct timespec hi_progress_next_look(uint64_t timeout_ms) {
   uint64_t tick_ms = timeout_ms == 0 || timeout_ms > 20000 ? 1000 : timeout_ms / 20 + 1;
-  struct timespec next = now();
+  struct timespec next;
+  clock_gettime(CLOCK_MONOTONIC, &next);
   next.tv_nsec += (long)tick_ms * 1000000;
   next.tv_sec += next.tv_nsec / 1000000000;
   next.tv_nsec %= 1000000000;
@@ -99,7 +116,11 @@ struct timespec hi_progress_next_look(uint64_t timeout_ms) {
 }
 
 bool hi_progress_abandon(hi_progress *progress) {
-  int activity = HI_WORKS;
-  if (atomic_compare_exchange_strong(&progress->activity, &activity, HI_ABANDONED)) return true;
-  return activity == HI_WAITS && atomic_compare_exchange_strong(&progress->activity, &activity, HI_ABANDONED);
+  int activity = atomic_load(&progress->activity);
+  while (activity != HI_INSIDE && activity != HI_ABANDONED) {
+    if (!atomic_compare_exchange_weak(&progress->activity, &activity, HI_ABANDONED)) continue;
+    progress->left = (hi_activity)activity;
+    return true;
+  }
+  return false;
 }

@@ -11,30 +11,40 @@
 #include <time.h>
 
 typedef enum hi_activity {
-  HI_WORKS,
-  HI_WAITS,     /* for other ranks, in a collective that has a deadline of its own */
   HI_INSIDE,    /* in what those who wait for it share: it cannot be abandoned there */
+  HI_WORKS,     /* in a device, or in code of the user's */
+  HI_LANDS,     /* the same, on what another thread can do again */
+  HI_WAITS,     /* for other ranks, in a collective that has a deadline of its own */
   HI_ABANDONED, /* for good */
 } hi_activity;
 
 typedef struct hi_progress {
   atomic_int activity;             /* hi_activity */
   atomic_ulong sequence;           /* calls begun so far */
-  _Atomic(const char *) operation; /* the latest: a constant */
+  _Atomic(const char *) operation; /* that is under way: a constant; NULL: none */
   _Atomic(const void *) device;    /* the hi_device that it is for; NULL: none */
   unsigned long seen;              /* calls when it was last looked at: for the one who waits */
-  struct timespec life;            /* when it was first seen there */
+  double life;                     /* when it was first seen there */
+  double looked;                   /* when it was last looked at */
+  hi_activity left;                /* of one that was abandoned: what it had been at */
 } hi_progress;
 
 /* The thread's own from now on; NULL: nobody waits for this thread. */
 void hi_progress_set(hi_progress *progress);
 
-/* Around a call that could hang. */
+/* Around a call that could hang; hi_done() also behind the user's functions, behind which an abandoned thread must not
+ * go on. */
 void hi_doing(const char *operation, const void *device);
 void hi_done(void);
 
-/* HI_WAITS or HI_INSIDE, and what it was before, which is returned, again. */
+/* Does not return if the thread was abandoned: before it looks at what may be gone. */
+void hi_go_no_further(void);
+
+/* To another activity, and back to what it was before, which is returned. */
 hi_activity hi_progress_change(hi_activity activity);
+
+/* From HI_INSIDE to HI_WORKS, around what may hang and holds nothing that others wait for. Returns what was. */
+hi_activity hi_progress_expose(void);
 
 /* The thread's own, NULL if it has none; and whether one's thread was given up. */
 hi_progress *hi_progress_own(void);

@@ -23,7 +23,7 @@ static int list_all(hi_collective list[MOST_COLLECTIVES]) {
   hi_plugin *const *plugins = hi_collectives(&plugin_count);
   list[count++] = built_in;
   for (int i = 0; i < plugin_count && count < MOST_COLLECTIVES; i++) {
-    hi_collective next = {plugins[i]->report.name, &plugins[i]->collective, plugins[i]->state};
+    hi_collective next = {plugins[i]->report.name, &plugins[i]->collective, plugins[i]->state, plugins[i]};
     int at = count++;
     for (; at > 0 && strcmp(list[at - 1].name, next.name) > 0; at--) list[at] = list[at - 1];
     list[at] = next;

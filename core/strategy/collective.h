@@ -23,6 +23,7 @@ typedef struct hi_collective {
   const char *name;
   const helio_collective_table *table; /* optional entries may be NULL: a communicator knows what stands for them */
   helio_plugin_state *state;
+  struct hi_plugin *plugin; /* NULL: the core's own */
 } hi_collective;
 
 typedef struct hi_collective_choice {
@@ -54,21 +55,17 @@ typedef struct hi_communicator_settings {
   uint32_t timeout_ms; /* for each wait between ranks; 0: HELIO_TIMEOUT */
 } hi_communicator_settings;
 
-/* Joins the group: waits until all ranks have. NULL with the error set. */
+/* Joins the group: waits until all ranks have. Copies what it is given. NULL with the error set. */
 hi_communicator *hi_communicator_new(const hi_collective_choice *choice, const hi_communicator_settings *settings);
 
 /* The same in two parts: one who does the first for all ranks knows that none fails before it joins, which the others
  * would wait for. Until it has joined, a communicator can only be freed. */
 hi_communicator *hi_communicator_make(const hi_collective_choice *choice, const hi_communicator_settings *settings);
-helio_status hi_communicator_join(hi_communicator *communicator, const hi_collective_choice *choice,
-                                  const hi_communicator_settings *settings);
+helio_status hi_communicator_join(hi_communicator *communicator);
 
 /* Waits until the devices have done what the group's calls handed to them. Works while an error is pending; NULL:
  * nothing. No call of this rank is under way. */
 void hi_communicator_free(hi_communicator *communicator);
-
-/* Instead of freeing it, where a thread hangs in the group: it stays until the process ends. NULL: nothing. */
-void hi_communicator_abandon(hi_communicator *communicator);
 
 /* Ends every wait of the whole group, from any thread: calls that wait fail with HELIO_ABORTED. Buffers of calls that
  * were under way are undefined, and every communicator of the group can only be freed. */

@@ -20,9 +20,12 @@ typedef helio_status (*call_function)(hi_communicator *c, const hi_exchange *exc
 
 struct hi_communicator {
   const helio_collective_table *table;
+  helio_plugin_state *state; /* of the collective */
   helio_communicator *handle;
   char name[64];
   hi_device *device;
+  unsigned char id[HELIO_COLLECTIVE_ID_SIZE];
+  uint32_t timeout_ms;
   uint32_t rank, rank_count;
   uint32_t types, flags;
   unsigned suspicions; /* of the thread when the call began */
@@ -30,7 +33,6 @@ struct hi_communicator {
   size_t *equal_counts; /* room for counts that are all the same */
   /* Chosen once: the collective's own, or what stands for it. */
   call_function reduce, all_gather, reduce_scatter;
-  hi_communicator *next; /* of all that were abandoned */
 };
 
 static helio_place behind(helio_place place, size_t bytes) {
@@ -68,6 +70,7 @@ static helio_status handed_over(hi_communicator *c, table_function *function, co
   hi_progress_change(HI_WAITS);
   helio_status status = function(c->handle, call);
   hi_progress_change(HI_WORKS);
+  hi_done();
   return status;
 }
 
@@ -334,25 +337,23 @@ helio_status hi_communicator_reduce_scatter(hi_communicator *c, const hi_exchang
 
 /* ---- life ---- */
 
-helio_status hi_communicator_join(hi_communicator *c, const hi_collective_choice *choice,
-                                  const hi_communicator_settings *settings) {
-  const hi_collective *collective = &choice->collective;
+helio_status hi_communicator_join(hi_communicator *c) {
   /* More ranks than cores: a thread that spins keeps the one that it waits for from running. */
-  bool crowded = settings->rank_count > (uint32_t)hi_topology_cores();
-  helio_communicator_options options = {
-      .size = sizeof options,
-      .id = settings->id,
-      .rank = settings->rank,
-      .rank_count = settings->rank_count,
-      .member = &settings->device->member,
-      .timeout_ms = settings->timeout_ms ? settings->timeout_ms : (uint32_t)hi_environment_number(HI_TIMEOUT),
-      .spin_us = crowded ? 0 : (uint32_t)hi_environment_number(HI_SPIN_US)};
+  bool crowded = c->rank_count > (uint32_t)hi_topology_cores();
+  helio_communicator_options options = {.size = sizeof options,
+                                        .id = c->id,
+                                        .rank = c->rank,
+                                        .rank_count = c->rank_count,
+                                        .member = &c->device->member,
+                                        .timeout_ms = c->timeout_ms,
+                                        .spin_us = crowded ? 0 : (uint32_t)hi_environment_number(HI_SPIN_US)};
   hi_reason_clear();
   c->suspicions = hi_device_suspicions();
   hi_doing("joining the group", c->device);
   hi_progress_change(HI_WAITS);
-  helio_status status = collective->table->create(collective->state, &options, &c->handle);
+  helio_status status = c->table->create(c->state, &options, &c->handle);
   hi_progress_change(HI_WORKS);
+  hi_done();
   if (!status) return HELIO_OK;
   if (hi_device_suspicions() == c->suspicions) hi_device_suspect(c->device, status);
   return hi_fail(status, "rank %u of %u (%s) joining a group of %s: %s", c->rank, c->rank_count, c->device->name,
@@ -369,8 +370,11 @@ hi_communicator *hi_communicator_make(const hi_collective_choice *choice, const 
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a communicator");
     return NULL;
   }
+  uint64_t timeout_ms = settings->timeout_ms ? settings->timeout_ms : hi_environment_number(HI_TIMEOUT);
   *c = (hi_communicator){.table = table,
+                         .state = choice->collective.state,
                          .device = settings->device,
+                         .timeout_ms = (uint32_t)timeout_ms,
                          .rank = settings->rank,
                          .rank_count = settings->rank_count,
                          .types = choice->types,
@@ -381,6 +385,7 @@ hi_communicator *hi_communicator_make(const hi_collective_choice *choice, const 
                          .all_gather = table->all_gather ? own_all_gather : all_gather_by_broadcasts,
                          .reduce_scatter = table->reduce_scatter ? own_reduce_scatter : reduce_scatter_by_reduces};
   snprintf(c->name, sizeof c->name, "%s", choice->collective.name);
+  memcpy(c->id, settings->id, sizeof c->id);
   if (!hi_device_use(c->device)) return c;
   hi_communicator_free(c);
   return NULL;
@@ -388,7 +393,7 @@ hi_communicator *hi_communicator_make(const hi_collective_choice *choice, const 
 
 hi_communicator *hi_communicator_new(const hi_collective_choice *choice, const hi_communicator_settings *settings) {
   hi_communicator *c = hi_communicator_make(choice, settings);
-  if (!c || !hi_communicator_join(c, choice, settings)) return c;
+  if (!c || !hi_communicator_join(c)) return c;
   hi_communicator_free(c);
   return NULL;
 }
@@ -398,14 +403,6 @@ void hi_communicator_free(hi_communicator *c) {
   if (c->handle) c->table->destroy(c->handle);
   free(c->equal_counts);
   free(c);
-}
-
-static _Atomic(hi_communicator *) abandoned;
-
-void hi_communicator_abandon(hi_communicator *c) {
-  if (!c) return;
-  c->next = atomic_load(&abandoned);
-  while (!atomic_compare_exchange_weak(&abandoned, &c->next, c)) continue;
 }
 
 void hi_communicator_abort(hi_communicator *c) {

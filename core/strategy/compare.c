@@ -18,7 +18,8 @@ typedef struct trait {
 
 /* One replica's. */
 typedef struct report {
-  const char *what; /* they are */
+  const char *what;         /* they are */
+  const char *const *names; /* of each; NULL: they have numbers */
   int count;
   trait traits[];
 } report;
@@ -52,13 +53,14 @@ static helio_status look(const helio_tensor *tensor, uint64_t *hash, bool *finit
   return status;
 }
 
-static report *new_report(const char *what, int count) {
+static report *new_report(const char *what, const char *const *names, int count) {
   report *r = calloc(1, sizeof *r + (size_t)count * sizeof r->traits[0]);
   if (!r) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory to compare replicas");
     return NULL;
   }
   r->what = what;
+  r->names = names;
   r->count = count;
   for (int i = 0; i < count; i++) r->traits[i].finite = true;
   return r;
@@ -75,28 +77,37 @@ static const trait *trait_of(void *const *brought, int replica, int index) {
   return &((const report *)brought[replica])->traits[index];
 }
 
-/* The hash that most replicas have. */
-static uint64_t most_common(void *const *brought, int replicas, int index) {
-  uint64_t common = 0;
-  int most = 0;
+/* The hash that more than half of the replicas have; NULL: there is none. */
+static const uint64_t *majority(void *const *brought, int replicas, int index) {
   for (int i = 0; i < replicas; i++) {
     int same = 0;
-    uint64_t hash = trait_of(brought, i, index)->hash;
-    for (int j = 0; j < replicas; j++) same += trait_of(brought, j, index)->hash == hash;
-    if (same <= most) continue;
-    most = same;
-    common = hash;
+    const uint64_t *hash = &trait_of(brought, i, index)->hash;
+    for (int j = 0; j < replicas; j++) same += trait_of(brought, j, index)->hash == *hash;
+    if (2 * same > replicas) return hash;
   }
-  return common;
+  return NULL;
 }
 
-/* "replica 1 (/job:…/device:GPU:1), …" of those that are not as they should be. */
-static int name_odd(void *const *brought, int replicas, int index, const uint64_t *common, char *text, size_t size) {
+typedef bool is_odd(const trait *t, const uint64_t *common);
+
+static bool is_not_finite(const trait *t, const uint64_t *unused) {
+  (void)unused;
+  return !t->finite;
+}
+
+/* Where no hash is that of most, who could say which is right? */
+static bool differs(const trait *t, const uint64_t *common) {
+  return !common || t->hash != *common;
+}
+
+/* "replica 1 (/job:…/device:GPU:1), …" of those that are odd, and how many. */
+static int name_odd(void *const *brought, int replicas, int index, is_odd *asked, const uint64_t *common, char *text,
+                    size_t size) {
   int count = 0;
   size_t length = 0;
   for (int i = 0; i < replicas; i++) {
     const trait *t = trait_of(brought, i, index);
-    bool odd = common ? t->hash != *common : !t->finite;
+    bool odd = asked(t, common);
     count += odd;
     if (!odd || length >= size) continue;
     length += (size_t)snprintf(text + length, size - length, "%sreplica %d (%s)", length ? ", " : "", i,
@@ -108,20 +119,23 @@ static int name_odd(void *const *brought, int replicas, int index, const uint64_
 static helio_status compare_one(void *const *brought, int replicas, int index) {
   const report *first = brought[0];
   const helio_tensor *tensor = first->traits[index].tensor;
-  char names[500], shape[HI_SHAPE_TEXT] = "";
-  uint64_t common = most_common(brought, replicas, index);
+  char names[500], shape[HI_SHAPE_TEXT] = "", number[16];
+  snprintf(number, sizeof number, "%d", index);
+  const char *which = first->names ? first->names[index] : number;
+  const uint64_t *common = majority(brought, replicas, index);
   if (tensor) hi_shape_text(&tensor->shape, shape);
-  int odd = name_odd(brought, replicas, index, NULL, names, sizeof names);
+  int odd = name_odd(brought, replicas, index, is_not_finite, NULL, names, sizeof names);
   if (odd > 0 && odd < replicas) {
-    return hi_fail(HELIO_BAD_DATA, "HELIO_CHECK_REPLICAS: to %s %d, %s, a number that is not finite came from %s alone",
-                   first->what, index, shape, names);
+    return hi_fail(HELIO_BAD_DATA, "HELIO_CHECK_REPLICAS: to %s %s, %s, a number that is not finite came from %s alone",
+                   first->what, which, shape, names);
   }
-  if (name_odd(brought, replicas, index, &common, names, sizeof names) == 0) return HELIO_OK;
+  if (name_odd(brought, replicas, index, differs, common, names, sizeof names) == 0) return HELIO_OK;
   return hi_fail(
       HELIO_BAD_DATA,
-      "HELIO_CHECK_REPLICAS: %s %d, %s, should be the same on all replicas but is not on %s: that device, or "
-      "the collective, computes wrongly",
-      first->what, index, shape, names);
+      "HELIO_CHECK_REPLICAS: %s %s, %s, should be the same on all replicas but %s %s: %s, or the collective, "
+      "computes wrongly",
+      first->what, which, shape, common ? "is not on" : "differs between", names,
+      common ? "that device" : "one of these devices");
 }
 
 static helio_status compare(void *const *brought, int replicas) {
@@ -131,22 +145,23 @@ static helio_status compare(void *const *brought, int replicas) {
 }
 
 helio_status hi_compare_sums(helio_strategy *strategy, const hi_gradient *own, const hi_gradient *sums, int count) {
-  report *r = new_report("the sum of gradient", count);
+  report *r = new_report("the sum of gradient", NULL, count);
   helio_status status = r ? HELIO_OK : helio_error_pending();
   for (int i = 0; i < count && !status; i++) {
     status = take_tensor(r, i, sums[i].values);
     if (!status && own[i].values) status = look(own[i].values, NULL, &r->traits[i].finite);
     uint64_t rows = 0;
     if (!status && sums[i].indices) status = look(sums[i].indices, &rows, NULL);
-    if (r) r->traits[i].hash ^= rows;
+    r->traits[i].hash ^= rows;
   }
   if (!status) status = strategy->replicas.services->meet(&strategy->replicas, compare, r);
   free(r);
   return status;
 }
 
-helio_status hi_compare_written(hi_replicas *replicas, helio_tensor *const *tensors, int count) {
-  report *r = new_report("what a step wrote, tensor", count);
+helio_status hi_compare_written(hi_replicas *replicas, helio_tensor *const *tensors, const char *const *names,
+                                int count) {
+  report *r = new_report("what a step wrote to", names, count);
   helio_status status = r ? HELIO_OK : helio_error_pending();
   for (int i = 0; i < count && !status; i++) status = take_tensor(r, i, tensors[i]);
   if (!status) status = replicas->services->meet(replicas, compare, r);

@@ -13,6 +13,7 @@
 helio_status hi_compare_sums(helio_strategy *strategy, const hi_gradient *own, const hi_gradient *sums, int count);
 
 /* The same of tensors that were written. */
-helio_status hi_compare_written(hi_replicas *replicas, helio_tensor *const *tensors, int count);
+helio_status hi_compare_written(hi_replicas *replicas, helio_tensor *const *tensors, const char *const *names,
+                                int count);
 
 #endif

@@ -44,10 +44,9 @@ static helio_status land(const hi_replicas_now *now, hi_device *device, const hi
                          int64_t rows, int replica, hi_item **all) {
   helio_element element;
   if (now->devices[replica]) device = now->devices[replica];
-  hi_progress_change(HI_WORKS); /* a device may hang */
-  hi_doing("landing a batch", device);
+  hi_activity before = hi_progress_change(HI_LANDS); /* a device may hang */
   helio_status status = hi_item_land(batch, first, rows, device, &element);
-  hi_progress_change(HI_INSIDE);
+  hi_progress_change(before);
   if (status) return status;
   if (!*all) *all = hi_item_new(now->count * batch->count);
   if (!*all) return helio_error_pending();
@@ -86,7 +85,7 @@ static helio_status cut(const hi_replicas_now *now, helio_batch_split split, hi_
 static helio_status cut_ahead(const share_cursor *self, hi_item *batch, hi_item **all) {
   helio_error cause;
   hi_replicas_now now = hi_strategy_replicas(self->share->strategy);
-  helio_status status = cut(&now, self->share->split, self->cursor.scene->device, batch, all);
+  helio_status status = cut(&now, self->share->split, self->cursor.scene->landing, batch, all);
   bool failed = false;
   for (int i = 0; i < now.count; i++) failed = failed || (now.devices[i] && atomic_load(&now.devices[i]->loss));
   if (status != HELIO_DEVICE_FAILURE || !failed || now.count == 1) return status;
@@ -103,7 +102,7 @@ static helio_status cut_ahead(const share_cursor *self, hi_item *batch, hi_item 
  * which for the rest look like another's. */
 static helio_status collect(share_cursor *self, hi_item **all) {
   hi_item *batches[HELIO_MAX_REPLICAS] = {NULL}, *some = NULL;
-  hi_device *device = self->cursor.scene->device;
+  hi_device *device = self->cursor.scene->landing;
   hi_replicas_now now = hi_strategy_replicas(self->share->strategy);
   int count = self->share->source_count;
   if (now.count != count) {
@@ -124,7 +123,11 @@ static helio_status collect(share_cursor *self, hi_item **all) {
 
 static helio_status cut_next(share_cursor *self, hi_item **all) {
   if (!self->batch && !hi_cursor_next(self->sources[0], &self->batch)) return helio_error_pending();
-  helio_status status = self->batch ? cut_ahead(self, self->batch, all) : HELIO_OK;
+  hi_item *batch = self->batch;
+  if (!batch) return HELIO_OK;
+  hi_hold(batch); /* a thread that hangs keeps what its device may still read */
+  helio_status status = cut_ahead(self, batch, all);
+  hi_drop(batch);
   hi_drop(self->batch);
   self->batch = NULL;
   return status;
@@ -311,10 +314,10 @@ static bool iterator_usable(const helio_distributed_iterator *iterator) {
   return iterator && hi_strategy_usable(iterator->strategy);
 }
 
-/* Rows are counted in the order of replicas. */
-static helio_values *values_of(helio_strategy *strategy, const hi_item *item) {
-  int count = strategy->replicas.count;
-  helio_values *values = hi_values_new(strategy, item->count / count);
+/* Of an item that was made for these replicas. Rows are counted in the order of replicas. */
+static helio_values *values_of(helio_strategy *strategy, const hi_replicas_now *now, const hi_item *item) {
+  int count = now->count;
+  helio_values *values = hi_values_new_for(strategy, now, item->count / count);
   if (!values) return NULL;
   values->global_rows = 0;
   for (int i = 0; i < count; i++) {
@@ -340,7 +343,7 @@ helio_values *hi_values_cut(helio_strategy *strategy, helio_batch_split split, h
   hi_replicas_now now = hi_strategy_replicas(strategy);
   helio_status status = cut(&now, split, NULL, batch, &all);
   helio_pool_leave(&pool);
-  helio_values *values = status ? NULL : values_of(strategy, all);
+  helio_values *values = status ? NULL : values_of(strategy, &now, all);
   hi_drop(all);
   return remember_batch(values, split, batch);
 }
@@ -348,8 +351,9 @@ helio_values *hi_values_cut(helio_strategy *strategy, helio_batch_split split, h
 /* What was made ahead for replicas of which some were lost since is cut again. */
 static helio_values *values_now(const helio_distributed_iterator *iterator, const hi_item *item) {
   helio_strategy *strategy = iterator->strategy;
-  bool whole = item->count > 0 && item->stamp == strategy->losses;
-  if (whole) return remember_batch(values_of(strategy, item), iterator->split, item->whole);
+  hi_replicas_now now = hi_strategy_replicas(strategy);
+  bool whole = item->count > 0 && item->stamp == now.losses;
+  if (whole) return remember_batch(values_of(strategy, &now, item), iterator->split, item->whole);
   if (item->whole) return hi_values_cut(strategy, iterator->split, item->whole);
   hi_fail(HELIO_REPLICA_LOST, "the batch was made for replicas of which some were lost since");
   return NULL;
@@ -358,9 +362,7 @@ static helio_values *values_now(const helio_distributed_iterator *iterator, cons
 /* A batch does not need the replicas that were lost since the last one. */
 static helio_status drop_lost(helio_strategy *strategy) {
   helio_error lost;
-  if (atomic_load(&strategy->running)) return HELIO_OK;
-  helio_status status = hi_strategy_survey(strategy, NULL);
-  if (status == HELIO_REPLICA_LOST) helio_error_take(&lost);
+  if (hi_strategy_look_around(strategy, NULL) == HELIO_REPLICA_LOST) helio_error_take(&lost);
   return helio_error_pending();
 }
 

@@ -10,16 +10,12 @@
 
 /* ---- who is lost ---- */
 
-/* The device that the replica's thread hangs in is lost; where none is known, its own. If that is another's the replica
- * goes on with a new thread. */
+/* The device that the replica's thread hangs in is lost, whose ever it is; where none is known, its own. If it is not
+ * its own the replica goes on with a new thread. */
 static void lose_hung(helio_strategy *strategy, int replica) {
-  hi_device *own = strategy->replicas.devices[replica];
-  const hi_device *at = hi_team_device_of(strategy->team, replica);
-  for (int i = 0; at && at != own && i < strategy->replicas.count; i++) {
-    if (strategy->replicas.devices[i] != at) continue;
-    hi_device_lose(strategy->replicas.devices[i], HI_HUNG);
-    if (hi_team_renew(strategy->team, replica)) return;
-  }
+  hi_device *own = strategy->replicas.devices[replica], *at = hi_team_device_of(strategy->team, replica);
+  hi_device_lose(at ? at : own, HI_HUNG);
+  if (at && at != own && hi_team_renew(strategy->team, replica)) return;
   hi_device_lose(own, HI_HUNG);
 }
 
@@ -56,12 +52,22 @@ static void name_lost(const helio_strategy *strategy, const bool *lost, char *te
 
 /* ---- going on without them ---- */
 
+static helio_status calm_one(void *argument, int replica) {
+  const helio_strategy *strategy = argument;
+  hi_device *device = strategy->replicas.devices[replica];
+  if (device && !hi_device_lost(device)) hi_device_synchronize(device);
+  helio_error_take(NULL);
+  return HELIO_OK;
+}
+
+/* By the replicas' own threads, which have deadlines: a device may wait for one that never comes to its end. */
 void hi_strategy_calm(helio_strategy *strategy) {
-  for (int i = 0; i < strategy->replicas.count; i++) {
-    hi_device *device = strategy->replicas.devices[i];
-    if (device && !hi_device_lost(device)) hi_device_synchronize(device);
-    helio_error_take(NULL);
+  if (strategy->team) {
+    hi_team_run(strategy->team, calm_one, strategy);
+  } else {
+    calm_one(strategy, 0);
   }
+  helio_error_take(NULL);
 }
 
 static void remove_replica(helio_strategy *strategy, int replica) {
@@ -85,28 +91,36 @@ static void remove_lost(helio_strategy *strategy, const bool *lost) {
   pthread_mutex_unlock(&strategy->lock);
 }
 
-static helio_status end_strategy(helio_strategy *strategy, const char *names, const helio_error *cause) {
+static helio_status end_strategy(helio_strategy *strategy, const char *names, int left, const helio_error *cause) {
   atomic_store(&strategy->has_ended, true);
-  return hi_fail(cause->status, "%s: lost %s; the strategy has ended: make a new one on devices that are left",
-                 cause->message, names);
+  return hi_fail(cause->status, "%s: lost %s; the strategy has ended%s: make a new one on %s", cause->message, names,
+                 left == 0 ? " because no replica is left" : "", left == 0 ? "other devices" : "devices that are left");
 }
 
-static helio_status lose(helio_strategy *strategy, const bool *lost, int count, const helio_error *cause) {
+static const char *what_became_of_the_step(const helio_strategy *strategy) {
+  if (strategy->half_taken) {
+    return "took an update before that, but not all of its updates: it can neither be repeated nor counted";
+  }
+  return atomic_load(&strategy->committed) ? "was taken before that"
+                                           : "was not taken: helio_retry() splits its batch anew";
+}
+
+/* Some are lost; more of them may turn out to be before the rest has come to its end. */
+static helio_status lose(helio_strategy *strategy, const helio_error *cause) {
   char names[600];
-  int left = strategy->replicas.count - count;
-  name_lost(strategy, lost, names, sizeof names);
+  bool lost[HELIO_MAX_REPLICAS];
   hi_strategy_calm(strategy);
+  int left = strategy->replicas.count - find_lost(strategy, lost);
+  name_lost(strategy, lost, names, sizeof names);
   hi_strategy_leave_group(strategy);
   hi_gradient_plan_free(strategy->plan);
   strategy->plan = NULL;
   if (left > 0) remove_lost(strategy, lost);
-  if (left == 0 || strategy->on_failure == HELIO_STOP) return end_strategy(strategy, names, cause);
-  bool taken = atomic_load(&strategy->committed);
+  if (left == 0 || strategy->on_failure == HELIO_STOP) return end_strategy(strategy, names, left, cause);
   hi_log(HELIO_LOG_WARNING, "lost %s: %s. Training goes on with %d replica%s", names, cause->message, left,
          left == 1 ? "" : "s");
-  return hi_fail(HELIO_REPLICA_LOST, "lost %s: %s. %d %s left; the step was %s", names, cause->message, left,
-                 left == 1 ? "replica is" : "replicas are",
-                 taken ? "taken before that" : "not taken: helio_retry() splits its batch anew");
+  return hi_fail(HELIO_REPLICA_LOST, "lost %s: %s. %d %s left; the step %s", names, cause->message, left,
+                 left == 1 ? "replica is" : "replicas are", what_became_of_the_step(strategy));
 }
 
 helio_status hi_strategy_failed(helio_strategy *strategy) {
@@ -115,16 +129,27 @@ helio_status hi_strategy_failed(helio_strategy *strategy) {
   int count = strategy->team ? find_lost(strategy, lost) : 0;
   if (count == 0) return helio_error_pending();
   helio_error_take(&cause);
-  return lose(strategy, lost, count, &cause);
+  return lose(strategy, &cause);
 }
 
 helio_status hi_strategy_survey(helio_strategy *strategy, const helio_error *cause) {
-  static const helio_error before = {.status = HELIO_DEVICE_FAILURE, .message = "it failed before the step"};
+  helio_error before = {.status = HELIO_DEVICE_FAILURE};
   bool lost[HELIO_MAX_REPLICAS];
-  int count = strategy->team ? find_lost(strategy, lost) : 0;
+  int count = strategy->team ? find_lost(strategy, lost) : 0, first = 0;
   if (count == 0) return HELIO_OK;
+  while (!lost[first]) first++;
+  const char *why = atomic_load(&strategy->replicas.devices[first]->cause);
+  snprintf(before.message, sizeof before.message, "it failed before the step%s%s", why ? ": " : "", why ? why : "");
   atomic_store(&strategy->committed, false);
-  return lose(strategy, lost, count, cause ? cause : &before);
+  strategy->half_taken = false;
+  return lose(strategy, cause ? cause : &before);
+}
+
+helio_status hi_strategy_look_around(helio_strategy *strategy, const helio_error *cause) {
+  if (atomic_exchange(&strategy->running, true)) return HELIO_OK;
+  helio_status status = hi_strategy_survey(strategy, cause);
+  atomic_store(&strategy->running, false);
+  return status;
 }
 
 hi_replicas_now hi_strategy_replicas(helio_strategy *strategy) {

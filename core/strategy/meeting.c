@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "strategy/meeting.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "runtime/clock.h"
 #include "runtime/error.h"
 
 /* All meetings of the process. */
@@ -73,22 +73,22 @@ static helio_status time_is_up(hi_meeting *meeting, bool joining) {
 
 /* ---- waiting ---- */
 
-static struct timespec deadline_of(const hi_meeting *meeting) {
-  struct timespec end;
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_sec += meeting->timeout_ms / 1000;
-  end.tv_nsec += (long)(meeting->timeout_ms % 1000) * 1000000;
-  if (end.tv_nsec >= 1000000000) {
-    end.tv_sec++;
-    end.tv_nsec -= 1000000000;
-  }
-  return end;
-}
-
-/* Waits for a change; false: the time is up. */
-static bool wait_until(hi_meeting *meeting, const struct timespec *end) {
+/* Waits for a change, or a moment; false: `left`, in milliseconds, is used up. Only time in which this thread could run
+ * counts: whoever was stopped with the whole process has not waited. */
+static bool wait_on(hi_meeting *meeting, int64_t *left) {
+  enum { SLICE = 100 };
   if (meeting->timeout_ms == 0) return pthread_cond_wait(&meeting->changed, &meeting->lock) == 0;
-  return pthread_cond_timedwait(&meeting->changed, &meeting->lock, end) != ETIMEDOUT;
+  if (*left <= 0) return false;
+  struct timespec end;
+  double begin = hi_seconds();
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_nsec += (*left < SLICE ? (long)*left : SLICE) * 1000000;
+  end.tv_sec += end.tv_nsec / 1000000000;
+  end.tv_nsec %= 1000000000;
+  pthread_cond_timedwait(&meeting->changed, &meeting->lock, &end);
+  int64_t spent = (int64_t)((hi_seconds() - begin) * 1000) + 1;
+  *left -= spent < 2 * SLICE ? spent : 2 * SLICE;
+  return true;
 }
 
 /* ---- joining and leaving ---- */
@@ -198,11 +198,11 @@ static helio_status take_seat(hi_meeting *meeting, const helio_communicator_opti
   seat->event = event;
   meeting->joined++;
   pthread_cond_broadcast(&meeting->changed);
-  struct timespec end = deadline_of(meeting);
+  int64_t left = meeting->timeout_ms;
   bool in_time = true;
   while (!meeting->status && meeting->joined < meeting->rank_count) {
     if (!in_time) time_is_up(meeting, true);
-    in_time = meeting->status || wait_until(meeting, &end);
+    in_time = meeting->status || wait_on(meeting, &left);
   }
   if (!meeting->status) return HELIO_OK;
   seat->member = NULL;
@@ -230,8 +230,8 @@ helio_status hi_meeting_join(const helio_communicator_options *options, helio_ev
 
 void hi_meeting_leave(hi_meeting *meeting, uint32_t rank) {
   pthread_mutex_lock(&meeting->lock);
-  struct timespec end = deadline_of(meeting);
-  while (meeting->running && wait_until(meeting, &end)) continue; /* only after an abort */
+  int64_t left = meeting->timeout_ms;
+  while (meeting->running && wait_on(meeting, &left)) continue; /* only after an abort */
   for (uint32_t i = 0; i < meeting->rank_count; i++) {
     const hi_meeting_rank *other = &meeting->ranks[i];
     /* Its calls may have been on several of its streams. */
@@ -331,11 +331,11 @@ static helio_status lead(hi_meeting *meeting, helio_status (*work)(hi_meeting *m
 /* While the work is under way it may touch this rank's memory: an abort ends it at its next step. */
 static helio_status follow(hi_meeting *meeting) {
   unsigned calls = meeting->calls;
-  struct timespec end = deadline_of(meeting);
+  int64_t left = meeting->timeout_ms;
   bool in_time = true;
   while (meeting->calls == calls && (!meeting->status || meeting->running)) {
     if (!in_time) return time_is_up(meeting, false);
-    in_time = wait_until(meeting, &end);
+    in_time = wait_on(meeting, &left);
   }
   return meeting->status ? tell(meeting) : HELIO_OK;
 }

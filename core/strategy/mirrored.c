@@ -13,26 +13,32 @@ static helio_status meet(hi_replicas *replicas, hi_merge function, void *mine) {
   return hi_team_meet(((helio_strategy *)replicas)->team, hi_replica_of(replicas), function, mine);
 }
 
-/* That this replica's sums are there and well. Where nobody goes on without another there is no need to wait. */
-static helio_status settle(helio_strategy *strategy, int replica) {
+helio_status hi_strategy_settle(helio_strategy *strategy, int replica) {
   hi_device *device = strategy->replicas.devices[replica];
   if (strategy->on_failure != HELIO_DROP) return HELIO_OK;
   if (!device->synchronous) {
     hi_reason_clear();
     helio_status status =
         device->member.streams->synchronize(device->member.device, device->streams[HI_STREAM_COMPUTE]);
-    if (status) return hi_device_failed(device, status, "waiting for the sums");
+    if (status) return hi_device_failed(device, status, "waiting for the step");
   }
   if (atomic_load(&device->loss)) { /* a thread that reads ahead has seen it fail */
     return hi_fail(HELIO_DEVICE_FAILURE, "%s failed outside of the step", device->name);
   }
+  return HELIO_OK;
+}
+
+/* This replica's sums are there and well. */
+static helio_status see_sums(helio_strategy *strategy, int replica) {
+  helio_status status = hi_strategy_settle(strategy, replica);
+  if (status || strategy->on_failure != HELIO_DROP) return status;
   return hi_communicator_poll(strategy->communicators[replica]);
 }
 
 static helio_status commit(hi_replicas *replicas, hi_merge function, void *mine) {
   helio_strategy *strategy = (helio_strategy *)replicas;
   helio_status status = helio_error_pending();
-  if (!status) status = settle(strategy, hi_replica_of(replicas));
+  if (!status) status = see_sums(strategy, hi_replica_of(replicas));
   if (!status) status = meet(replicas, function, mine);
   if (!status) atomic_store(&strategy->committed, true);
   return status;

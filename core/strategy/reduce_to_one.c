@@ -47,7 +47,7 @@ static helio_status order_all(const hi_meeting *meeting) {
   return status;
 }
 
-/* ---- pieces of work ---- */
+/* ---- pieces of work: nothing is written to the places of ranks that have left, because the group was aborted ---- */
 
 static helio_place behind(helio_place place, size_t bytes) {
   return (helio_place){place.buffer, place.offset + bytes};
@@ -57,10 +57,12 @@ static bool same(helio_place a, helio_place b) {
   return a.buffer == b.buffer && a.offset == b.offset;
 }
 
-static helio_status copy(const hi_meeting *meeting, uint32_t to, helio_place target, uint32_t from, helio_place source,
+static helio_status copy(hi_meeting *meeting, uint32_t to, helio_place target, uint32_t from, helio_place source,
                          size_t bytes) {
   const hi_meeting_rank *t = &meeting->ranks[to], *f = &meeting->ranks[from];
   if (bytes == 0 || (to == from && same(target, source))) return HELIO_OK;
+  helio_status status = hi_meeting_poll(meeting);
+  if (status) return status;
   return hi_host_copy(NULL, t->member, t->call.stream, target, f->member, source, bytes);
 }
 
@@ -102,7 +104,6 @@ static helio_status sum_piece(hi_meeting *meeting, uint32_t root, helio_place ta
       status = copy(meeting, root, from, i, behind(meeting->ranks[i].call.source, before), bytes);
     }
     if (!status) status = add(meeting, root, into, from, count);
-    if (!status) status = hi_meeting_poll(meeting); /* aborted: no further */
   }
   return status ? status : copy(meeting, root, target, root, into, bytes);
 }
@@ -125,7 +126,7 @@ static helio_status sum(hi_meeting *meeting, uint32_t root, helio_place target, 
 }
 
 /* From a place on the root's device, where it is complete in the order of its stream, to all targets. */
-static helio_status spread(const hi_meeting *meeting, uint32_t root, helio_place source) {
+static helio_status spread(hi_meeting *meeting, uint32_t root, helio_place source) {
   const helio_collective_call *call = &meeting->ranks[root].call;
   size_t bytes = call->count * helio_type_bytes((helio_type)call->type);
   helio_status status = record(meeting, root);

@@ -48,6 +48,8 @@ static helio_status run_replica(void *argument, int number) {
   hi_context before = hi_context_set((hi_context){&j->strategy->replicas, &replica, &j->journals[number]});
   helio_scope placement = device ? hi_placement_enter(device) : (helio_scope){0};
   helio_status status = call_step(j, number, &outputs);
+  bool together = j->strategy->team && replica.count > 1;
+  if (!status && together && !atomic_load(&j->strategy->committed)) status = hi_strategy_settle(j->strategy, number);
   if (status && j->strategy->team) hi_strategy_break(j->strategy); /* others may wait for its part of a sum */
   if (device) helio_device_leave(&placement);
   hi_context_set(before);
@@ -87,6 +89,15 @@ static void undo_all(job *j) {
   hi_fail(cause.status, "%s", cause.message);
 }
 
+/* Did all replicas that are not lost come to the end of their step? */
+static bool rest_has_ended(const helio_strategy *strategy) {
+  bool ended = true;
+  for (int i = 0; i < strategy->replicas.count && ended; i++) {
+    ended = hi_device_lost(strategy->replicas.devices[i]) || !hi_team_has_failed(strategy->team, i);
+  }
+  return ended;
+}
+
 static helio_status run_together(job *j) {
   helio_strategy *strategy = j->strategy;
   if (atomic_exchange(&strategy->running, true)) {
@@ -94,13 +105,13 @@ static helio_status run_together(job *j) {
         HELIO_WRONG_STATE,
         "helio_run() is under way on this strategy: it cannot run inside itself, and threads need one strategy each");
   }
+  atomic_store(&strategy->committed, false);
   helio_status status = hi_strategy_survey(strategy, NULL);
   if (!status && j->options->inputs && !hi_values_usable(strategy, j->options->inputs)) status = helio_error_pending();
   if (status) {
     atomic_store(&strategy->running, false);
     return status;
   }
-  atomic_store(&strategy->committed, false);
   status = hi_strategy_join(strategy);
   if (!status) status = hi_team_run(strategy->team, run_replica, j);
   if (status) {
@@ -108,6 +119,7 @@ static helio_status run_together(job *j) {
       j->abandoned = j->abandoned || hi_team_has_lost(strategy->team, i);
     }
     hi_strategy_find_lost(strategy);
+    strategy->half_taken = atomic_load(&strategy->committed) && !rest_has_ended(strategy);
     undo_all(j);
     status = hi_strategy_failed(strategy);
   }
@@ -162,24 +174,43 @@ helio_values *helio_run_with(const helio_run_options *given) {
 static void lose_outside(helio_strategy *strategy) {
   helio_error cause;
   helio_error_take(&cause);
-  if (!atomic_load(&strategy->running)) hi_strategy_survey(strategy, &cause);
+  hi_strategy_look_around(strategy, &cause);
   if (!helio_error_pending()) hi_fail(cause.status, "%s", cause.message);
 }
 
-bool helio_retry(helio_strategy *strategy, helio_values **inputs) {
-  helio_error cause;
-  if (!strategy || hi_context_now().replica) return false;
+/* Takes the error if replicas were lost; `lost` says how. */
+static bool take_loss(helio_strategy *strategy, helio_error *lost) {
   if (helio_error_pending() == HELIO_DEVICE_FAILURE) lose_outside(strategy);
-  if (helio_error_pending() != HELIO_REPLICA_LOST) return false;
-  helio_error_take(&cause);
-  if (atomic_load(&strategy->committed)) return false;
-  if (!inputs || !*inputs) return true;
+  if (helio_error_pending() != HELIO_REPLICA_LOST || strategy->half_taken) return false;
+  helio_error_take(lost);
+  return true;
+}
+
+/* Without inputs the answer is yes once for each loss: what else is as it was would fail again, for ever. */
+static bool retry_without_inputs(helio_strategy *strategy, const helio_error *lost) {
+  if (strategy->answered != strategy->losses) {
+    strategy->answered = strategy->losses;
+    return true;
+  }
+  hi_fail(lost->status, "%s. Make what it needs anew, for the replicas that are left", lost->message);
+  return false;
+}
+
+/* Each time that splitting fails there is a replica less, so it comes to an end. */
+bool helio_retry(helio_strategy *strategy, helio_values **inputs) {
+  helio_error lost;
+  if (!strategy || hi_context_now().replica) return false;
+  if (!take_loss(strategy, &lost) || atomic_load(&strategy->committed)) return false;
+  if (!inputs || !*inputs) return retry_without_inputs(strategy, &lost);
   if (!(*inputs)->batch) {
     hi_fail(HELIO_NOT_SUPPORTED, "%s. These inputs cannot be split anew: only batches of helio_distribute() can",
-            cause.message);
+            lost.message);
     return false;
   }
-  helio_values *anew = hi_values_cut(strategy, (*inputs)->split, (*inputs)->batch);
+  helio_values *anew;
+  do {
+    anew = hi_values_cut(strategy, (*inputs)->split, (*inputs)->batch);
+  } while (!anew && take_loss(strategy, &lost));
   if (anew) *inputs = anew;
   return anew;
 }
@@ -234,6 +265,7 @@ static helio_status merge(void *const *brought, int count) {
   if (first_device) device = hi_placement_enter(first_device);
   helio_values *inputs = gather_inputs(brought, count);
   helio_values *result = inputs ? first->function(first->strategy, first->argument, inputs) : NULL;
+  hi_done(); /* an abandoned thread goes no further: the others have left with what they brought */
   if (!helio_error_pending() && result && hi_values_usable(first->strategy, result)) hand_out(result, brought, count);
   if (first_device) helio_device_leave(&device);
   helio_pool_leave(&pool);

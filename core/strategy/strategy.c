@@ -12,7 +12,9 @@
 #include "ops/placement.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 #include "runtime/log.h"
+#include "runtime/plugins.h"
 
 /* ---- all that live ---- */
 
@@ -48,14 +50,12 @@ static bool hangs(const helio_strategy *strategy) {
 void hi_strategy_leave_group(helio_strategy *strategy) {
   bool hung = hangs(strategy);
   for (int i = 0; i < strategy->replicas.count; i++) {
-    if (hung) {
-      hi_communicator_abandon(strategy->communicators[i]);
-    } else {
-      hi_communicator_free(strategy->communicators[i]);
-    }
+    if (!hung) hi_communicator_free(strategy->communicators[i]);
+    if (hung && strategy->communicators[i]) hi_keep_for_ever(strategy->communicators[i]);
     strategy->communicators[i] = NULL;
   }
-  if (hung) hi_collective_stuck(strategy->collective.collective.state);
+  hi_plugin *plugin = strategy->collective.collective.plugin;
+  if (hung && plugin) atomic_store(&plugin->stuck, true);
 }
 
 /* What cannot outlive the devices. */
@@ -289,29 +289,23 @@ helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
   strategy->replicas.services = &hi_mirrored_services;
   if (choose_collective(strategy, o.collective)) return NULL;
   strategy->team = team_of(strategy);
-  return strategy->team && !hi_strategy_join(strategy) ? strategy : NULL;
+  if (!strategy->team) return NULL;
+  if (!hi_strategy_join(strategy)) return strategy;
+  hi_strategy_find_lost(strategy);
+  return NULL;
 }
 
 /* ---- the group of communicators ---- */
 
-typedef struct joining {
-  helio_strategy *strategy;
+static helio_status make_communicators(helio_strategy *strategy) {
   unsigned char id[HELIO_COLLECTIVE_ID_SIZE];
-} joining;
-
-static hi_communicator_settings settings_of(const joining *j, int replica) {
-  return (hi_communicator_settings){.device = j->strategy->replicas.devices[replica],
-                                    .rank = (uint32_t)replica,
-                                    .rank_count = (uint32_t)j->strategy->replicas.count,
-                                    .id = j->id,
-                                    .ordered = j->strategy->ordered};
-}
-
-static helio_status make_communicators(const joining *j) {
-  helio_strategy *strategy = j->strategy;
-  helio_status status = HELIO_OK;
+  helio_status status = hi_collective_new_id(&strategy->collective, id);
   for (int i = 0; i < strategy->replicas.count && !status; i++) {
-    hi_communicator_settings settings = settings_of(j, i);
+    hi_communicator_settings settings = {.device = strategy->replicas.devices[i],
+                                         .rank = (uint32_t)i,
+                                         .rank_count = (uint32_t)strategy->replicas.count,
+                                         .id = id,
+                                         .ordered = strategy->ordered};
     strategy->communicators[i] = hi_communicator_make(&strategy->collective, &settings);
     if (!strategy->communicators[i]) status = helio_error_pending();
   }
@@ -319,22 +313,16 @@ static helio_status make_communicators(const joining *j) {
 }
 
 static helio_status join(void *argument, int replica) {
-  const joining *j = argument;
-  unsigned char id[HELIO_COLLECTIVE_ID_SIZE]; /* of this thread's own, which may hang and outlive the rest */
-  hi_communicator_settings settings = settings_of(j, replica);
-  memcpy(id, j->id, sizeof id);
-  settings.id = id;
-  return hi_communicator_join(j->strategy->communicators[replica], &j->strategy->collective, &settings);
+  const helio_strategy *strategy = argument;
+  return hi_communicator_join(strategy->communicators[replica]);
 }
 
 helio_status hi_strategy_join(helio_strategy *strategy) {
-  joining j = {.strategy = strategy};
   if (strategy->replicas.count == 1) return HELIO_OK; /* the others were lost */
   if (strategy->communicators[0] && !atomic_load(&strategy->broken)) return HELIO_OK;
   hi_strategy_leave_group(strategy);
-  helio_status status = hi_collective_new_id(&strategy->collective, j.id);
-  if (!status) status = make_communicators(&j);
-  if (!status) status = hi_team_run(strategy->team, join, &j);
+  helio_status status = make_communicators(strategy);
+  if (!status) status = hi_team_run(strategy->team, join, strategy);
   if (status) {
     hi_strategy_leave_group(strategy);
   } else {

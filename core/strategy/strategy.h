@@ -23,6 +23,8 @@ struct helio_strategy {
   atomic_bool broken;    /* a collective failed: the communicators are to be made anew */
   atomic_bool committed; /* the latest step's update has taken place */
   atomic_bool has_ended; /* by a failure */
+  bool half_taken;       /* the latest step was to take more updates than it did before replicas were lost */
+  unsigned answered;     /* up to which loss helio_retry() has said yes to calls without inputs */
   bool ordered;
   size_t bucket_bytes;
   struct hi_gradient_plan *plan; /* kept by gradients.c */
@@ -47,6 +49,10 @@ helio_status hi_sums_ready(hi_summing *summing, int index);
 helio_status hi_sums_end(hi_summing *summing);
 void hi_gradient_plan_free(struct hi_gradient_plan *plan);
 
+/* That what this replica has been handed so far is done and well; where nobody goes on without another there is no need
+ * to wait for it. */
+helio_status hi_strategy_settle(helio_strategy *strategy, int replica);
+
 /* Every replica's thread joins the group, anew if a collective failed before. No step is under way. */
 helio_status hi_strategy_join(helio_strategy *strategy);
 
@@ -68,8 +74,11 @@ void hi_strategy_find_lost(helio_strategy *strategy);
  * HELIO_DROP the error is HELIO_REPLICA_LOST then and the strategy has fewer replicas, else it has ended. */
 helio_status hi_strategy_failed(helio_strategy *strategy);
 
-/* The same outside of steps, for devices that have failed since the last one; `cause`, if it is known, was taken. */
+/* The same before a step, for devices that have failed since the last one; `cause`, if it is known, was taken. */
 helio_status hi_strategy_survey(helio_strategy *strategy, const helio_error *cause);
+
+/* The same outside of steps; does nothing while one is under way, which will look by itself. */
+helio_status hi_strategy_look_around(helio_strategy *strategy, const helio_error *cause);
 
 /* The replicas at this moment, from any thread. */
 typedef struct hi_replicas_now {

@@ -10,6 +10,7 @@
 #include "device/topology.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 #include "runtime/log.h"
 #include "runtime/progress.h"
 #include "runtime/threads.h"
@@ -21,15 +22,14 @@ typedef struct member {
   const char *name; /* of its device */
   pthread_t thread;
   hi_progress progress;
-  unsigned jobs;       /* of the team when it came */
-  bool lost;           /* abandoned */
-  bool ending;         /* it alone, under the lock */
-  helio_error error;   /* of its latest job */
-  hi_merge function;   /* of the meeting that it came to */
-  void *brought;       /* to it */
-  bool holds;          /* the meeting, on behalf of all */
-  bool left;           /* its job is done */
-  struct member *next; /* of all that were abandoned */
+  unsigned jobs;     /* of the team when it came */
+  bool lost;         /* abandoned */
+  bool ending;       /* it alone, under the lock */
+  helio_error error; /* of its latest job */
+  hi_merge function; /* of the meeting that it came to */
+  void *brought;     /* to it */
+  bool holds;        /* the meeting, on behalf of all */
+  bool left;         /* its job is done */
 } member;
 
 /* Jobs and meetings are counted; who waits for one waits for its number to change. */
@@ -84,16 +84,18 @@ static void end_meeting(hi_team *team) {
 
 /* Some wait, and some will not come any more. Whose job failed is the cause; else the jobs are not alike. */
 static void give_up_meeting(hi_team *team) {
-  team->error = (helio_error){.status = HELIO_WRONG_STATE};
-  snprintf(team->error.message, sizeof team->error.message,
-           "Some replicas made a different number of helio_merge_call() calls.");
+  const member *first = NULL; /* of those that have left: one that failed, if there is any */
   for (int i = 0; i < team->count; i++) {
     const member *m = team->members[i];
-    if (!m->left || !m->error.status) continue;
-    team->error.status = HELIO_ABORTED;
-    snprintf(team->error.message, sizeof team->error.message, "replica %d, which this one waited for, failed", i);
-    break;
+    if (m->left && (!first || (m->error.status && !first->error.status))) first = m;
   }
+  bool failed = first && first->error.status;
+  team->error = (helio_error){.status = failed ? HELIO_ABORTED : HELIO_WRONG_STATE};
+  snprintf(team->error.message, sizeof team->error.message,
+           failed ? "replica %d, which this one waited for, failed"
+                  : "Some replicas made a different number of helio_merge_call() calls. Replica %d has ended its step, "
+                    "while others wait for it: all must merge, sum and update alike",
+           first ? first->number : 0);
   end_meeting(team);
 }
 
@@ -153,6 +155,7 @@ helio_status hi_team_meet(hi_team *team, int number, hi_merge function, void *mi
   }
   pthread_mutex_unlock(&team->lock);
   hi_progress_change(HI_WORKS);
+  hi_done();
   return status;
 }
 
@@ -182,7 +185,6 @@ static void *work(void *argument) {
   member *m = argument;
   hi_team *team = m->team;
   hi_progress_set(&m->progress);
-  hi_progress_change(HI_INSIDE);
   for (unsigned seen = m->jobs;;) {
     wait_for(team, &team->jobs, seen);
     seen = atomic_load(&team->jobs);
@@ -212,7 +214,11 @@ static helio_status report(const hi_team *team) {
 
 /* A line for each replica: which, where, at what, the how-manieth call, and for how long. */
 static void tell_all(const hi_team *team) {
-  static const char *const activities[] = {"works", "waits", "waits", "hangs"};
+  static const char *const activities[] = {[HI_INSIDE] = "waits",
+                                           [HI_WORKS] = "works",
+                                           [HI_LANDS] = "works",
+                                           [HI_WAITS] = "waits",
+                                           [HI_ABANDONED] = "hangs"};
   hi_log(HELIO_LOG_ERROR,
          "a replica was waited for in vain for %.3g s (HELIO_TIMEOUT):", (double)team->timeout_ms / 1000);
   hi_log(HELIO_LOG_ERROR, "  replica  device  last operation  sequence number  seconds  state");
@@ -271,9 +277,10 @@ helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int 
   team->left = team->arrived = 0;
   for (int i = 0; i < team->count; i++) {
     member *m = team->members[i];
-    m->left = false;
+    m->left = m->lost; /* who was abandoned does nothing any more */
+    team->left += m->lost;
     m->error.status = HELIO_OK;
-    hi_progress_watch(&m->progress);
+    if (!m->lost) hi_progress_watch(&m->progress);
   }
   announce(team, &team->jobs);
   wait_for_all(team);
@@ -286,24 +293,22 @@ bool hi_team_has_lost(const hi_team *team, int number) {
   return team->members[number]->lost;
 }
 
-const hi_device *hi_team_device_of(const hi_team *team, int number) {
-  return atomic_load(&team->members[number]->progress.device);
+bool hi_team_has_failed(const hi_team *team, int number) {
+  return team->members[number]->error.status;
+}
+
+hi_device *hi_team_device_of(const hi_team *team, int number) {
+  return (hi_device *)atomic_load(&team->members[number]->progress.device);
 }
 
 /* ---- life ---- */
 
-/* Until the process ends: their threads may still look at their progress. */
-static pthread_mutex_t lost_lock = PTHREAD_MUTEX_INITIALIZER;
-static member *all_lost;
-
+/* The thread of one that was abandoned may still look at its progress. */
 static void member_end(member *m) {
   if (m->lost) {
     hi_thread_abandon(m->thread);
     pthread_detach(m->thread);
-    pthread_mutex_lock(&lost_lock);
-    m->next = all_lost;
-    all_lost = m;
-    pthread_mutex_unlock(&lost_lock);
+    hi_keep_for_ever(m);
     return;
   }
   pthread_join(m->thread, NULL);

@@ -24,9 +24,12 @@ void hi_team_free(hi_team *team);
  * one is left pending, those of members that only waited for others in vain last. No other job is under way. */
 helio_status hi_team_run(hi_team *team, helio_status (*job)(void *argument, int member), void *argument);
 
+/* Did the member's part of the latest job fail? */
+bool hi_team_has_failed(const hi_team *team, int member);
+
 /* Was the member abandoned in a job? And which device was it at then; NULL: none. */
 bool hi_team_has_lost(const hi_team *team, int member);
-const hi_device *hi_team_device_of(const hi_team *team, int member);
+hi_device *hi_team_device_of(const hi_team *team, int member);
 
 /* Gives a member that was abandoned another thread; false: none can be had. No job is under way. */
 bool hi_team_renew(hi_team *team, int member);

@@ -14,13 +14,18 @@ static void end(void *object) {
 }
 
 helio_values *hi_values_new(helio_strategy *strategy, int parts) {
-  int count = strategy->replicas.count;
+  hi_replicas_now now = hi_strategy_replicas(strategy);
+  return hi_values_new_for(strategy, &now, parts);
+}
+
+helio_values *hi_values_new_for(helio_strategy *strategy, const hi_replicas_now *now, int parts) {
+  int count = now->count;
   size_t tensors = (size_t)count * (size_t)parts;
   helio_values *values = hi_object_new(sizeof *values + tensors * sizeof values->tensors[0], end, "values of replicas");
   if (!values) return NULL;
   hi_hold(strategy);
   values->strategy = strategy;
-  values->losses = strategy->losses;
+  values->losses = now->losses;
   values->count = count;
   values->parts = parts;
   values->global_rows = -1;
@@ -142,6 +147,7 @@ helio_values *helio_values_part(helio_values *values, int part) {
     hi_fail(HELIO_INVALID_ARGUMENT, values ? "there is no part %d" : "the values are NULL", part);
     return NULL;
   }
+  if (!hi_values_usable(values->strategy, values)) return NULL;
   helio_values *result = hi_values_new(values->strategy, 1);
   if (!result) return NULL;
   copy_rows(result, values);

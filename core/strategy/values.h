@@ -21,6 +21,7 @@ struct helio_values {
 
 /* Without tensors yet, owned by the innermost pool; NULL with the error set. */
 helio_values *hi_values_new(helio_strategy *strategy, int parts);
+helio_values *hi_values_new_for(helio_strategy *strategy, const hi_replicas_now *now, int parts);
 
 /* Puts a tensor in its place and holds it; NULL: nothing. */
 void hi_values_set(helio_values *values, int replica, int part, helio_tensor *tensor);

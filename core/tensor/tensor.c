@@ -10,6 +10,7 @@
 #include "device/copy.h"
 #include "device/topology.h"
 #include "runtime/error.h"
+#include "runtime/progress.h"
 #include "tensor/pool.h"
 #include "tensor/text.h"
 
@@ -106,23 +107,30 @@ size_t hi_tensor_bytes(const helio_tensor *tensor) {
   return (size_t)tensor->elements * helio_type_bytes(tensor->type);
 }
 
+/* ---- facts: a step that was abandoned may hold tensors that are gone ---- */
+
 helio_type helio_tensor_type(const helio_tensor *tensor) {
+  hi_go_no_further();
   return tensor ? tensor->type : (helio_type)0;
 }
 
 helio_shape helio_tensor_shape(const helio_tensor *tensor) {
+  hi_go_no_further();
   return tensor ? tensor->shape : (helio_shape){0, {0}};
 }
 
 int64_t helio_tensor_elements(const helio_tensor *tensor) {
+  hi_go_no_further();
   return tensor ? tensor->elements : 0;
 }
 
 const char *helio_tensor_name(const helio_tensor *tensor) {
+  hi_go_no_further();
   return tensor && tensor->name ? tensor->name : "";
 }
 
 const char *helio_tensor_device(const helio_tensor *tensor) {
+  hi_go_no_further();
   return tensor && tensor->block->arena ? tensor->device->name : "";
 }
 

@@ -4,7 +4,7 @@
  * as if nothing had been, and no thread is left that was not named.
  *
  * Each test is a kind of call and a way to fail; it goes over the calls of every device, in children by turns.
- * HELIO_TEST_FAULTS=all takes every call, "tenth" every tenth, which is usual, "few" every fiftieth, which is usual
+ * HELIO_TEST_FAULTS=all takes every call, "tenth" every tenth, which is usual, "few" every 200th, which is usual
  * with sanitizers. HELIO_TEST_FAULTS=RULE runs one alone, such as "2 drop kernel@17/1:late", and says what happened. */
 #include <glob.h>
 #include <math.h>
@@ -50,9 +50,12 @@ static bool is_silent(const plan *p) {
 }
 
 /* Long enough for a busy machine. Only what hangs is waited for so long, and who joins a group that another cannot. */
+enum { TIMEOUT = SANITIZED ? 2 : 1 };
+
 static const char *timeout_for(const plan *p) {
-  bool waits = p->fault == HANG || p->kind == COLLECTIVE;
-  return waits ? (SANITIZED ? "2" : "0.5") : "30";
+  static char text[8];
+  snprintf(text, sizeof text, "%d", p->fault == HANG || p->kind == COLLECTIVE ? TIMEOUT : 30);
+  return text;
 }
 
 static const char *collective_for(const plan *p) {
@@ -135,9 +138,12 @@ static const char *train_again(int failing) {
   return text;
 }
 
+/* Of what hangs, every second comes back when nobody expects it any more. */
 static void rule_of(const plan *p, unsigned call, int device, char *text, size_t size) {
-  snprintf(text, size, "%s@%u%s/%d:%s", kind_names[p->kind], call, p->lasting ? "+" : "", device,
-           fault_names[p->fault]);
+  char amount[16] = "";
+  if (p->fault == HANG && call % 2 == 1) snprintf(amount, sizeof amount, "=%d", TIMEOUT * 1000 + 100);
+  snprintf(text, size, "%s@%u%s/%d:%s%s", kind_names[p->kind], call, p->lasting ? "+" : "", device,
+           fault_names[p->fault], amount);
 }
 
 /* Threads of the library, as they are named: sanitizers have some of their own. One that was joined may be seen a
@@ -221,8 +227,7 @@ static bool next_call(walk *w) {
 /* One call after another, each with the library started anew; says at which it is. Where something hangs the library
  * cannot be started again with the same plugin, so there it is one call alone. */
 static void run_share(walk *w, int child) {
-  bool more = true;
-  for (int number = 0; more; number++) {
+  for (bool more = true; more;) {
     outcome found;
     shared->child[child].call = w->call;
     shared->child[child].device = w->device;
@@ -373,8 +378,9 @@ static int run_alone(const char *text) {
   unsigned call;
   int device;
   char when[8], call_kind[20], lasting[2] = "", way[10];
-  if (sscanf(text, "%d %7s %19[a-z]@%u%1[+]/%d:%9s", &p.devices, when, call_kind, &call, lasting, &device, way) != 7 &&
-      sscanf(text, "%d %7s %19[a-z]@%u/%d:%9s", &p.devices, when, call_kind, &call, &device, way) != 6) {
+  if (sscanf(text, "%d %7s %19[a-z]@%u%1[+]/%d:%9[a-z]", &p.devices, when, call_kind, &call, lasting, &device, way) !=
+          7 &&
+      sscanf(text, "%d %7s %19[a-z]@%u/%d:%9[a-z]", &p.devices, when, call_kind, &call, &device, way) != 6) {
     fprintf(stderr, "\"%s\" is not like \"2 drop kernel@17/1:late\"\n", text);
     return 2;
   }

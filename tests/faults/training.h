@@ -20,7 +20,7 @@ typedef struct outcome {
   int replicas;   /* that are left */
 } outcome;
 
-/* In the strategy, which the caller has; false with the error set if the training could not even begin. */
+/* In the strategy, which the caller has. */
 void train(helio_strategy *strategy, outcome *result);
 
 /* NULL if it came to the same, to the law, else what differs. The string is valid until the next call. */

@@ -140,6 +140,10 @@ typedef struct helio_memory {
 #define helio_memory_info(device, info) helio_memory_info_sized(device, info, sizeof(helio_memory))
 HELIO_EXPORT helio_status helio_memory_info_sized(const char *device, helio_memory *info, size_t size);
 
+/* Was it lost by a strategy, because it failed or did not come back within HELIO_TIMEOUT? Nothing runs on it any more;
+ * helio_mirrored() without a list of devices leaves it out. */
+HELIO_EXPORT bool helio_device_lost(const char *name);
+
 /* Waits until all work handed to the device (NULL: all devices) is done, and reports what went wrong there late. */
 HELIO_EXPORT helio_status helio_synchronize(const char *device);
 

@@ -171,7 +171,8 @@ HELIO_EXPORT helio_values *helio_run_with(const helio_run_options *options);
 /* Behind a call that failed: is it to be called again? So it is behind a helio_run() if replicas were lost before the
  * step's update: the error is taken then, and *inputs, a batch of helio_next_values(), is split anew among those that
  * are left. If they were lost behind the update the error is taken too, and the step is not to be repeated. Any other
- * error, and inputs that cannot be split, are left pending.
+ * error is left pending; so is that of inputs that cannot be split, of a call without inputs that failed before for the
+ * same loss, and of a step that was to take several updates and took some of them.
  *
  * Behind any other call that failed because a device of the strategy did (reading a weight, say), replicas are lost and
  * the answer is the same; `inputs` may be NULL. What replicas do not share is lost with one: its loss, its part of a

@@ -57,11 +57,15 @@ static helio_status fail_late(const wrap_rule *rule, wrap_call *call) {
   return HELIO_OK;
 }
 
-/* Nobody could go on without the program's own thread. */
+/* For ever, or so many milliseconds. Nobody could go on without the program's own thread. */
 static helio_status hang(const wrap_rule *rule, wrap_call *call) {
-  (void)rule, (void)call;
+  (void)call;
   if (gettid() == getpid()) return HELIO_OK;
-  while (pause() != 0) continue; /* a signal came */
+  if (rule->amount > 0) {
+    usleep((useconds_t)(rule->amount * 1000));
+  } else {
+    while (pause() != 0) continue; /* a signal came */
+  }
   return HELIO_OK;
 }
 
