@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/output_file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/error.h"
+
+static helio_status check_regular(const char *path, int descriptor) {
+  struct stat about;
+  if (descriptor < 0 || fstat(descriptor, &about) != 0) {
+    return hi_fail(HELIO_IO_FAILURE, "%s cannot be made: %s", path, strerror(errno));
+  }
+  return S_ISREG(about.st_mode) ? HELIO_OK : hi_fail(HELIO_INVALID_ARGUMENT, "%s is not a regular file", path);
+}
+
+helio_status hi_output_file_open(hi_output_file *file, char *path, int descriptor) {
+  helio_status status = check_regular(path, descriptor);
+  if (!status && pthread_mutex_init(&file->lock, NULL) != 0) {
+    status = hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for writing it", path);
+  }
+  if (status) {
+    if (descriptor >= 0) close(descriptor);
+    free(path);
+    return status;
+  }
+  file->path = path;
+  file->descriptor = descriptor;
+  file->failed = NULL;
+  file->used = 0;
+  return HELIO_OK;
+}
+
+static void keep_failure(hi_output_file *file, const char *doing) {
+  if (file->failed) return;
+  file->cause = errno;
+  file->failed = doing;
+}
+
+static helio_status report(const hi_output_file *file) {
+  if (!file->failed) return HELIO_OK;
+  return hi_fail(HELIO_IO_FAILURE, "%s: %s failed: %s", file->path, file->failed, strerror(file->cause));
+}
+
+/* Behind a record that was cut short no other would be found. */
+static void write_bytes(hi_output_file *file, const unsigned char *data, size_t bytes) {
+  while (bytes > 0 && !file->failed) {
+    ssize_t put = write(file->descriptor, data, bytes < INT_MAX ? bytes : INT_MAX);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) {
+      keep_failure(file, "writing");
+    } else {
+      data += put;
+      bytes -= (size_t)put;
+    }
+  }
+}
+
+static void write_gathered(hi_output_file *file) {
+  write_bytes(file, file->gathered, file->used);
+  file->used = 0;
+}
+
+static void put(hi_output_file *file, const void *record, size_t bytes) {
+  if (bytes > sizeof file->gathered - file->used) write_gathered(file);
+  if (bytes > sizeof file->gathered) {
+    write_bytes(file, record, bytes);
+  } else {
+    memcpy(file->gathered + file->used, record, bytes);
+    file->used += bytes;
+  }
+}
+
+helio_status hi_output_file_put(hi_output_file *file, const void *record, size_t bytes) {
+  pthread_mutex_lock(&file->lock);
+  put(file, record, bytes);
+  helio_status status = report(file);
+  pthread_mutex_unlock(&file->lock);
+  return status;
+}
+
+helio_status hi_output_file_flush(hi_output_file *file) {
+  pthread_mutex_lock(&file->lock);
+  write_gathered(file);
+  helio_status status = report(file);
+  pthread_mutex_unlock(&file->lock);
+  return status;
+}
+
+helio_status hi_output_file_close(hi_output_file *file) {
+  write_gathered(file);
+  /* Some file systems tell of a full disk only here. */
+  if (close(file->descriptor) != 0 && errno != EINTR) keep_failure(file, "closing");
+  helio_status status = report(file);
+  pthread_mutex_destroy(&file->lock);
+  free(file->path);
+  return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file that grows while a program runs and that others read meanwhile: records are gathered in memory and go out
+ * whole, so that at worst the last one is cut short. The first failure to write is kept: nothing is written after it,
+ * and every later call reports it. Threads may call all but open and close at once. */
+#ifndef HI_OUTPUT_FILE_H
+#define HI_OUTPUT_FILE_H
+
+#include <helio/helio.h>
+#include <pthread.h>
+
+typedef struct hi_output_file {
+  char *path;
+  int descriptor;
+  pthread_mutex_t lock; /* over what follows */
+  const char *failed;   /* what could not be done, NULL: all is well */
+  int cause;            /* errno of that */
+  size_t used;
+  unsigned char gathered[1 << 16];
+} hi_output_file;
+
+/* Takes over `path`, which the caller allocated, and `descriptor`, which came of opening it, also on failure; a
+ * negative one is a failure that errno explains. */
+helio_status hi_output_file_open(hi_output_file *file, char *path, int descriptor);
+
+/* Adds one record. */
+helio_status hi_output_file_put(hi_output_file *file, const void *record, size_t bytes);
+
+/* Other programs see all that was put before. */
+helio_status hi_output_file_flush(hi_output_file *file);
+
+/* Flushes, and frees what the file holds, also on failure. */
+helio_status hi_output_file_close(hi_output_file *file);
+
+#endif
