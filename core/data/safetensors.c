@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "data/json.h"
+#include "data/replacement.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
@@ -576,128 +576,42 @@ static helio_status make_header(const hi_safetensors_writer *writer, const addit
                  LARGEST_HEADER);
 }
 
-/* A new file beside the one that it will replace. */
-typedef struct replacement {
-  const char *path;         /* as the caller knows it, for messages */
-  char *target;             /* without symbolic links; the folder's part ends with a 0 */
-  const char *name;         /* in its folder */
-  char temporary[NAME_MAX]; /* there too; "" before it is made and after it has its place */
-  int folder, descriptor;
-  mode_t mode;
-  bool replaces; /* a file that is there */
-} replacement;
+typedef struct output {
+  hi_replacement file;
+  uint64_t written;
+  void *piece; /* of a tensor that comes from a source */
+} output;
 
-static helio_status fail_file(const replacement *new, const char *doing) {
-  return hi_fail(HELIO_IO_FAILURE, "%s: %s failed: %s", new->path, doing, strerror(errno));
+static helio_status write_bytes(output *out, const void *data, uint64_t bytes) {
+  helio_status status = hi_replacement_write(&out->file, out->written, data, bytes);
+  out->written += bytes;
+  return status;
 }
 
-static helio_status open_folder(replacement *new) {
-  new->target = realpath(new->path, NULL);
-  if (!new->target && errno == ENOMEM) return no_memory(new->path);
-  if (!new->target) new->target = strdup(new->path); /* not there yet; other causes will come up again */
-  if (!new->target) return no_memory(new->path);
-  char *slash = strrchr(new->target, '/');
-  new->name = slash ? slash + 1 : new->target;
-  const char *folder = !slash ? "." : slash == new->target ? "/" : new->target;
-  if (slash) *slash = 0;
-  new->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return new->folder < 0 ? fail_file(new, "opening the folder") : HELIO_OK;
-}
-
-/* Who may read the old file may read the new one, and nobody else. */
-static helio_status look_at_old(replacement *new) {
-  struct stat old;
-  new->mode = 0666;
-  if (!*new->name) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is not the name of a file", new->path);
-  if (fstatat(new->folder, new->name, &old, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(old.st_mode)) return HELIO_OK;
-  if (!S_ISREG(old.st_mode)) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is not a regular file", new->path);
-  new->mode = old.st_mode & 0777;
-  new->replaces = true;
-  return HELIO_OK;
-}
-
-/* Not mkstemp(), which would take a new file from all but its owner. */
-static helio_status make_temporary(replacement *new) {
-  static atomic_uint counter;
-  do {
-    snprintf(new->temporary, sizeof new->temporary, ".%.200s.%ld-%u.tmp", new->name, (long)getpid(),
-             atomic_fetch_add(&counter, 1));
-    new->descriptor = openat(new->folder, new->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, new->mode);
-  } while (new->descriptor < 0 && errno == EEXIST);
-  if (new->descriptor < 0) {
-    new->temporary[0] = 0;
-    return fail_file(new, "making a file in the folder");
-  }
-  if (!new->replaces || fchmod(new->descriptor, new->mode) == 0) return HELIO_OK;
-  return fail_file(new, "setting the permissions");
-}
-
-static helio_status write_bytes(const replacement *new, const void *data, uint64_t bytes) {
-  for (uint64_t done = 0; done < bytes;) {
-    uint64_t left = bytes - done;
-    ssize_t put = write(new->descriptor, (const char *)data + done, left < INT_MAX ? left : INT_MAX);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return fail_file(new, "writing");
-    done += (uint64_t)put;
-  }
-  return HELIO_OK;
-}
-
-static helio_status write_tensor(const replacement *new, const addition *tensor, void *piece) {
+static helio_status write_tensor(output *out, const addition *tensor) {
   helio_status status = HELIO_OK;
-  if (tensor->data) return write_bytes(new, tensor->data, tensor->bytes);
+  if (tensor->data) return write_bytes(out, tensor->data, tensor->bytes);
   for (uint64_t done = 0; done < tensor->bytes && !status;) {
     size_t bytes = tensor->bytes - done < PIECE ? (size_t)(tensor->bytes - done) : PIECE;
-    status = tensor->source(tensor->user, done, piece, bytes);
+    status = tensor->source(tensor->user, done, out->piece, bytes);
     /* Only if the source did not set an error itself. */
-    if (status) return hi_fail(status, "%s: tensor %.200s could not be read", new->path, tensor->name);
-    status = write_bytes(new, piece, bytes);
+    if (status) return hi_fail(status, "%s: tensor %.200s could not be read", out->file.path, tensor->name);
+    status = write_bytes(out, out->piece, bytes);
     done += bytes;
   }
   return status;
 }
 
-/* A signal of the program is no failure. */
-static int bring_to_disk(int descriptor) {
-  int result;
-  do {
-    result = fsync(descriptor);
-  } while (result != 0 && errno == EINTR);
-  return result;
-}
-
-/* The data must be on disk before the name is: else a crash between the two would leave an empty file. */
-static helio_status put_in_place(replacement *new) {
-  if (bring_to_disk(new->descriptor) != 0) return fail_file(new, "bringing it to disk");
-  int closed = close(new->descriptor); /* some file systems tell of a full disk only here */
-  new->descriptor = -1;
-  if (closed != 0 && errno != EINTR) return fail_file(new, "closing");
-  if (renameat(new->folder, new->temporary, new->folder, new->name) != 0) return fail_file(new, "renaming");
-  new->temporary[0] = 0;
-  /* Some file systems know no such thing. */
-  if (bring_to_disk(new->folder) == 0 || errno == EINVAL) return HELIO_OK;
-  return fail_file(new, "the file was replaced, but bringing its folder to disk");
-}
-
-static void clean_up(replacement *new) {
-  if (new->descriptor >= 0) close(new->descriptor);
-  if (new->temporary[0]) unlinkat(new->folder, new->temporary, 0);
-  if (new->folder >= 0) close(new->folder);
-  free(new->target);
-}
-
 static helio_status write_file(const hi_safetensors_writer *writer, const addition *const *order, const char *header,
                                size_t header_bytes) {
-  replacement new = {.path = writer->path, .folder = -1, .descriptor = -1};
-  void *piece = malloc(PIECE);
-  helio_status status = piece ? open_folder(&new) : no_memory(writer->path);
-  if (!status) status = look_at_old(&new);
-  if (!status) status = make_temporary(&new);
-  if (!status) status = write_bytes(&new, header, header_bytes);
-  for (int i = 0; i < writer->count && !status; i++) status = write_tensor(&new, order[i], piece);
-  if (!status) status = put_in_place(&new);
-  clean_up(&new);
-  free(piece);
+  output out = {.piece = malloc(PIECE)};
+  if (!out.piece) return no_memory(writer->path);
+  helio_status status = hi_replacement_begin(&out.file, writer->path);
+  if (!status) status = write_bytes(&out, header, header_bytes);
+  for (int i = 0; i < writer->count && !status; i++) status = write_tensor(&out, order[i]);
+  if (!status) status = hi_replacement_finish(&out.file);
+  hi_replacement_end(&out.file);
+  free(out.piece);
   return status;
 }
 
