@@ -171,14 +171,15 @@ static helio_status remove_if_abandoned(const char *folder, int place, const cha
 }
 
 helio_status hi_replacement_clean(const char *folder, bool (*ours)(const char *name)) {
-  DIR *list = opendir(folder);
-  if (!list) return hi_fail(HELIO_IO_FAILURE, "%s cannot be looked at: %s", folder, strerror(errno));
+  const struct dirent *entry;
   helio_status first = HELIO_OK;
-  for (const struct dirent *entry; (entry = readdir(list));) {
+  DIR *list = opendir(folder);
+  while (list && (errno = 0, entry = readdir(list))) {
     if (!is_temporary(entry->d_name, ours)) continue;
     helio_status status = remove_if_abandoned(folder, dirfd(list), entry->d_name);
     if (!first) first = status;
   }
-  closedir(list);
+  if (errno) first = hi_fail(HELIO_IO_FAILURE, "%s cannot be looked at: %s", folder, strerror(errno));
+  if (list) closedir(list);
   return first;
 }
