@@ -26,10 +26,12 @@ static const char metadata_key[] = "__metadata__";
 /* zlib's crc32() of the whole file, in which its own digits are taken for zeros: a pair of the metadata, because
  * readers refuse bytes that belong to no tensor. The pair stands first in what we write, so the digits have a fixed
  * place. They are small letters only: every other byte would be damage that the sum does not see. */
-enum { CHECKSUM_DIGITS = 8 };
 #define CHECKSUM_KEY  "helio_crc32"
 #define CHECKSUM_ZERO "0x00000000"
-static const char before_checksum[] = "{\"__metadata__\":{\"" CHECKSUM_KEY "\":\"0x";
+enum {
+  CHECKSUM_DIGITS = 8,
+  CHECKSUM_PLACE = LENGTH_BYTES + sizeof "{\"__metadata__\":{\"" CHECKSUM_KEY "\":\"0x" - 1,
+};
 
 static const struct {
   const char *name;
@@ -673,7 +675,7 @@ static helio_status write_bytes(output *out, const void *data, uint64_t bytes) {
 static helio_status write_checksum(const output *out) {
   char digits[CHECKSUM_DIGITS + 1];
   snprintf(digits, sizeof digits, "%08" PRIx32, out->checksum);
-  return hi_replacement_write(&out->file, LENGTH_BYTES + sizeof before_checksum - 1, digits, CHECKSUM_DIGITS);
+  return hi_replacement_write(&out->file, CHECKSUM_PLACE, digits, CHECKSUM_DIGITS);
 }
 
 static helio_status write_tensor(output *out, const addition *tensor) {

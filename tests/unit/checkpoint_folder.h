@@ -136,6 +136,7 @@ static inline int make_place(void **state) {
 static inline int remove_place(void **state) {
   fail_no_more_calls();
   failing_calls.most_written = 0;
+  failing_calls.meanwhile = NULL;
   helio_status status = helio_error_take(NULL);
   if (status) print_error("an error is pending: %s\n", helio_status_name(status));
   remove_folder(folder);

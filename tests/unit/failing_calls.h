@@ -25,10 +25,16 @@ static struct {
   const char *failed;  /* the last function that did, NULL: none */
   size_t most_written; /* at a time, 0: all */
   bool no_disk;        /* fsync() does nothing, which saves time and is not seen as long as the machine runs */
+  void (*meanwhile)(const char *name); /* what somebody else does before such a call; NULL: nothing */
 } failing_calls;
 
 static bool call_fails(call_kind kind, const char *name) {
   if (failing_calls.kind != kind) return false;
+  if (failing_calls.meanwhile) {
+    failing_calls.kind = NO_CALLS;
+    failing_calls.meanwhile(name);
+    failing_calls.kind = kind;
+  }
   bool again = failing_calls.later && failing_calls.failed && strcmp(failing_calls.failed, name) == 0;
   if (failing_calls.seen < MOST_CALLS) failing_calls.names[failing_calls.seen] = name;
   if (++failing_calls.seen != failing_calls.which && !again) return false;

@@ -502,6 +502,37 @@ static void kills(void **state) {
 
 /* ---- several at once ---- */
 
+/* Another process writes the next one, and removes the one that is about to be opened. */
+static void go_on_once(const char *call) {
+  if (strcmp(call, "open") != 0 || rename(path_in("next"), checkpoint(2)) != 0) return;
+  assert_int_equal(unlink(checkpoint(1)), 0);
+}
+
+static int64_t step_in_hiding;
+
+static void go_on_for_ever(const char *call) {
+  if (strcmp(call, "open") != 0) return;
+  assert_int_equal(rename(checkpoint(step_in_hiding), checkpoint(step_in_hiding + 1)), 0);
+  step_in_hiding++;
+}
+
+static void gone_when_it_is_opened(void **state) {
+  (void)state;
+  assert_ok(write_step(2, 0));
+  assert_int_equal(rename(checkpoint(2), path_in("next")), 0);
+  assert_ok(write_step(1, 0));
+  failing_calls.meanwhile = go_on_once;
+  fail_call(SYSTEM_CALLS, 0, 0, false);
+  assert_int_equal(last_step(), 2);
+  step_in_hiding = 2;
+  failing_calls.meanwhile = go_on_for_ever;
+  fail_call(SYSTEM_CALLS, 0, 0, false);
+  assert_int_equal(last_step(), -2);
+  expect_error(HELIO_IO_FAILURE, "its checkpoints are gone whenever they are opened");
+  failing_calls.meanwhile = NULL;
+  assert_int_equal(seen.count, 0);
+}
+
 enum { WRITERS = 3, WRITES = 30 };
 
 static void many_processes(void **state) {
@@ -558,6 +589,7 @@ int main(void) {
       FOLDER_TEST(who_writes_is_not_disturbed),
       FOLDER_TEST(who_was_killed_is_cleaned_up_after),
       FOLDER_TEST(kills),
+      FOLDER_TEST(gone_when_it_is_opened),
       FOLDER_TEST(many_processes),
   };
   remember_environment();
