@@ -12,13 +12,14 @@
 typedef helio_status hi_checkpoint_fill(void *user, hi_safetensors_writer *writer);
 
 /* Makes the folder if need be, with those that lead to it, and writes the checkpoint of a step from 0 on; one that the
- * step has already is replaced in one step. After an error the folder's checkpoints are as they were, and nothing else
- * is left there.
+ * step has already is replaced in one step. After an error the folder's checkpoints are as they were, and no part of
+ * the new one is left. (If only the folder could not be brought to disk in the end, the error says so.)
  *
  * If `keep` is not 0, all whole checkpoints but those of the `keep` highest steps are removed then, never the one just
- * written. (Their checksums are looked at for that: as many files are read as are kept.) A damaged one is not counted,
- * not removed and not overwritten; if the step is its own, it is kept as NAME.damaged. What could not be removed is no
- * error, but a warning in the log. So are temporary files that killed processes left, see data/replacement.h. */
+ * written. (Their checksums are looked at for that: those that stay and those that go are read.) A damaged one is not
+ * counted, not removed and not overwritten: if the step is its own, it is kept as NAME.damaged. What could not be
+ * removed is no error, but a warning in the log. So it is with temporary files that killed processes left, which are
+ * removed before, see data/replacement.h. */
 helio_status hi_checkpoint_write(const char *folder, int64_t step, int keep, hi_checkpoint_fill *fill, void *user);
 
 /* Opens the whole checkpoint of the highest step. NULL without an error if the folder has none or is not there. Each
