@@ -5,14 +5,15 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "data/json.h"
+#include "data/replacement.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
@@ -21,6 +22,16 @@
 enum { LENGTH_BYTES = 8, LARGEST_HEADER = 100000000, LARGEST_DESCRIPTION = 4096, PIECE = 1 << 20 };
 
 static const char metadata_key[] = "__metadata__";
+
+/* zlib's crc32() of the whole file, in which its own digits are taken for zeros: a pair of the metadata, because
+ * readers refuse bytes that belong to no tensor. The pair stands first in what we write, so the digits have a fixed
+ * place. They are small letters only: every other byte would be damage that the sum does not see. */
+#define CHECKSUM_KEY  "helio_crc32"
+#define CHECKSUM_ZERO "0x00000000"
+enum {
+  CHECKSUM_DIGITS = 8,
+  CHECKSUM_PLACE = LENGTH_BYTES + sizeof "{\"__metadata__\":{\"" CHECKSUM_KEY "\":\"0x" - 1,
+};
 
 static const struct {
   const char *name;
@@ -43,7 +54,8 @@ struct hi_safetensors {
   char *path;
   int descriptor;
   uint64_t size;
-  uint64_t data; /* where the header ends */
+  uint64_t data;            /* where the header ends */
+  uint64_t checksum_digits; /* where they are; 0: there are none */
   bool has_metadata;
   int count, pairs;
   hi_safetensors_entry *entries;         /* in the order of their data */
@@ -149,6 +161,20 @@ static helio_status fail_json(const hi_safetensors *file, const hi_json_walk *wa
   return fail_at(file, HELIO_BAD_DATA, LENGTH_BYTES + walk->at, "the header is not as it should be: %s", walk->problem);
 }
 
+/* The value that begins there and that the walk has just left is that of the checksum. */
+static helio_status note_checksum(hi_safetensors *file, const hi_json_walk *walk, uint64_t begin) {
+  static const size_t length = sizeof CHECKSUM_ZERO + 1; /* with quotes */
+  const char *value = walk->text + (begin - LENGTH_BYTES);
+  bool right = LENGTH_BYTES + walk->at - begin == length && memcmp(value, "\"0x", 3) == 0 &&
+               strspn(value + 3, "0123456789abcdef") == CHECKSUM_DIGITS; /* the quote ends it */
+  if (!right) {
+    return fail_at(file, HELIO_BAD_DATA, begin, "the value of %s is not 0x and %d digits (0 to 9, a to f)",
+                   CHECKSUM_KEY, CHECKSUM_DIGITS);
+  }
+  file->checksum_digits = begin + 3;
+  return HELIO_OK;
+}
+
 static helio_status read_metadata(hi_safetensors *file, hi_json_walk *walk) {
   json_t *key;
   if (file->has_metadata) {
@@ -162,11 +188,14 @@ static helio_status read_metadata(hi_safetensors *file, hi_json_walk *walk) {
     json_t *value = string ? hi_json_value(walk, walk->length) : NULL;
     bool kept = value && append_pair(&file->metadata, &file->pairs,
                                      (pair){strdup(json_string_value(key)), strdup(json_string_value(value))});
+    bool checksum = strcmp(json_string_value(key), CHECKSUM_KEY) == 0;
     json_decref(key);
     json_decref(value);
     if (!string) return fail_at(file, HELIO_BAD_DATA, begin, "a value of %s is not a string", metadata_key);
     if (!value) return fail_json(file, walk);
     if (!kept) return no_memory(file->path);
+    helio_status status = checksum ? note_checksum(file, walk, begin) : HELIO_OK;
+    if (status) return status;
   }
   return walk->problem[0] ? fail_json(file, walk) : HELIO_OK;
 }
@@ -353,6 +382,54 @@ hi_safetensors *hi_safetensors_open(const char *path) {
   return NULL;
 }
 
+/* Digits that lie among these bytes of the file become zeros. */
+static void clear_digits(unsigned char *bytes, uint64_t offset, size_t count, uint64_t digits) {
+  for (uint64_t at = digits; at < digits + CHECKSUM_DIGITS; at++) {
+    if (at >= offset && at - offset < count) bytes[at - offset] = '0';
+  }
+}
+
+static helio_status compute_checksum(const hi_safetensors *file, uint32_t *sum) {
+  unsigned char *piece = malloc(PIECE);
+  helio_status status = piece ? HELIO_OK : hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for checking it", file->path);
+  *sum = 0;
+  for (uint64_t done = 0; done < file->size && !status;) {
+    size_t bytes = file->size - done < PIECE ? (size_t)(file->size - done) : PIECE;
+    status = read_bytes(file, done, piece, bytes);
+    if (status) break;
+    clear_digits(piece, done, bytes, file->checksum_digits);
+    *sum = (uint32_t)crc32_z(*sum, piece, bytes);
+    done += bytes;
+  }
+  free(piece);
+  return status;
+}
+
+static helio_status verify(const hi_safetensors *file) {
+  uint32_t sum;
+  char text[sizeof CHECKSUM_ZERO];
+  helio_status status = compute_checksum(file, &sum);
+  if (status) return status;
+  snprintf(text, sizeof text, "0x%08" PRIx32, sum);
+  const char *promised = hi_safetensors_metadata(file, CHECKSUM_KEY);
+  if (strcmp(text, promised) == 0) return HELIO_OK;
+  return fail_at(file, HELIO_BAD_DATA, file->checksum_digits,
+                 "the file is damaged: its checksum is %s and should be %s (a program that changes the file on purpose "
+                 "must leave %s out of %s)",
+                 text, promised, CHECKSUM_KEY, metadata_key);
+}
+
+bool hi_safetensors_has_checksum(const hi_safetensors *file) {
+  return file->checksum_digits;
+}
+
+hi_safetensors *hi_safetensors_open_verified(const char *path) {
+  hi_safetensors *file = hi_safetensors_open(path);
+  if (!file || !hi_safetensors_has_checksum(file) || !verify(file)) return file;
+  hi_safetensors_close(file);
+  return NULL;
+}
+
 void hi_safetensors_close(hi_safetensors *file) {
   if (!file) return;
   if (file->descriptor >= 0) close(file->descriptor);
@@ -362,6 +439,10 @@ void hi_safetensors_close(hi_safetensors *file) {
   free(file->entries);
   free(file->path);
   free(file);
+}
+
+const char *hi_safetensors_path(const hi_safetensors *file) {
+  return file->path;
 }
 
 int hi_safetensors_count(const hi_safetensors *file) {
@@ -413,7 +494,7 @@ struct hi_safetensors_writer {
   char *path;
   helio_status status; /* of the first thing that went wrong */
   addition *tensors;
-  pair *metadata; /* both quoted */
+  pair *metadata; /* both quoted; the checksum is the first */
   int count, pairs;
 };
 
@@ -424,7 +505,11 @@ hi_safetensors_writer *hi_safetensors_begin(const char *path) {
   }
   hi_safetensors_writer *writer = calloc(1, sizeof *writer);
   if (writer) writer->path = strdup(path);
-  if (writer && writer->path) return writer;
+  if (writer && writer->path &&
+      append_pair(&writer->metadata, &writer->pairs,
+                  (pair){strdup("\"" CHECKSUM_KEY "\""), strdup("\"" CHECKSUM_ZERO "\"")})) {
+    return writer;
+  }
   hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for a list of tensors", path);
   hi_safetensors_abandon(writer);
   return NULL;
@@ -539,16 +624,13 @@ static const char *type_text(helio_type type) {
 
 static void print_header(FILE *text, const hi_safetensors_writer *writer, const addition *const *order) {
   uint64_t offset = 0;
-  const char *comma = "";
-  fputs("{", text);
+  fprintf(text, "{\"%s\":{", metadata_key);
   for (int i = 0; i < writer->pairs; i++) {
-    if (i == 0) fprintf(text, "\"%s\":{", metadata_key);
     fprintf(text, "%s%s:%s", i ? "," : "", writer->metadata[i].key, writer->metadata[i].value);
-    if (i == writer->pairs - 1) fputs("}", text);
-    comma = ",";
   }
-  for (int i = 0; i < writer->count; i++, comma = ",") {
-    fprintf(text, "%s%s:{\"dtype\":\"%s\",\"shape\":[", comma, order[i]->name, type_text(order[i]->type));
+  fputs("}", text);
+  for (int i = 0; i < writer->count; i++) {
+    fprintf(text, ",%s:{\"dtype\":\"%s\",\"shape\":[", order[i]->name, type_text(order[i]->type));
     for (int axis = 0; axis < order[i]->shape.rank; axis++) {
       fprintf(text, "%s%" PRId64, axis ? "," : "", order[i]->shape.extent[axis]);
     }
@@ -576,128 +658,51 @@ static helio_status make_header(const hi_safetensors_writer *writer, const addit
                  LARGEST_HEADER);
 }
 
-/* A new file beside the one that it will replace. */
-typedef struct replacement {
-  const char *path;         /* as the caller knows it, for messages */
-  char *target;             /* without symbolic links; the folder's part ends with a 0 */
-  const char *name;         /* in its folder */
-  char temporary[NAME_MAX]; /* there too; "" before it is made and after it has its place */
-  int folder, descriptor;
-  mode_t mode;
-  bool replaces; /* a file that is there */
-} replacement;
+typedef struct output {
+  hi_replacement file;
+  uint64_t written;
+  uint32_t checksum; /* of what was written */
+  void *piece;       /* of a tensor that comes from a source */
+} output;
 
-static helio_status fail_file(const replacement *new, const char *doing) {
-  return hi_fail(HELIO_IO_FAILURE, "%s: %s failed: %s", new->path, doing, strerror(errno));
+static helio_status write_bytes(output *out, const void *data, uint64_t bytes) {
+  helio_status status = hi_replacement_write(&out->file, out->written, data, bytes);
+  out->written += bytes;
+  out->checksum = (uint32_t)crc32_z(out->checksum, data, bytes);
+  return status;
 }
 
-static helio_status open_folder(replacement *new) {
-  new->target = realpath(new->path, NULL);
-  if (!new->target && errno == ENOMEM) return no_memory(new->path);
-  if (!new->target) new->target = strdup(new->path); /* not there yet; other causes will come up again */
-  if (!new->target) return no_memory(new->path);
-  char *slash = strrchr(new->target, '/');
-  new->name = slash ? slash + 1 : new->target;
-  const char *folder = !slash ? "." : slash == new->target ? "/" : new->target;
-  if (slash) *slash = 0;
-  new->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return new->folder < 0 ? fail_file(new, "opening the folder") : HELIO_OK;
+static helio_status write_checksum(const output *out) {
+  char digits[CHECKSUM_DIGITS + 1];
+  snprintf(digits, sizeof digits, "%08" PRIx32, out->checksum);
+  return hi_replacement_write(&out->file, CHECKSUM_PLACE, digits, CHECKSUM_DIGITS);
 }
 
-/* Who may read the old file may read the new one, and nobody else. */
-static helio_status look_at_old(replacement *new) {
-  struct stat old;
-  new->mode = 0666;
-  if (!*new->name) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is not the name of a file", new->path);
-  if (fstatat(new->folder, new->name, &old, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(old.st_mode)) return HELIO_OK;
-  if (!S_ISREG(old.st_mode)) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is not a regular file", new->path);
-  new->mode = old.st_mode & 0777;
-  new->replaces = true;
-  return HELIO_OK;
-}
-
-/* Not mkstemp(), which would take a new file from all but its owner. */
-static helio_status make_temporary(replacement *new) {
-  static atomic_uint counter;
-  do {
-    snprintf(new->temporary, sizeof new->temporary, ".%.200s.%ld-%u.tmp", new->name, (long)getpid(),
-             atomic_fetch_add(&counter, 1));
-    new->descriptor = openat(new->folder, new->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, new->mode);
-  } while (new->descriptor < 0 && errno == EEXIST);
-  if (new->descriptor < 0) {
-    new->temporary[0] = 0;
-    return fail_file(new, "making a file in the folder");
-  }
-  if (!new->replaces || fchmod(new->descriptor, new->mode) == 0) return HELIO_OK;
-  return fail_file(new, "setting the permissions");
-}
-
-static helio_status write_bytes(const replacement *new, const void *data, uint64_t bytes) {
-  for (uint64_t done = 0; done < bytes;) {
-    uint64_t left = bytes - done;
-    ssize_t put = write(new->descriptor, (const char *)data + done, left < INT_MAX ? left : INT_MAX);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return fail_file(new, "writing");
-    done += (uint64_t)put;
-  }
-  return HELIO_OK;
-}
-
-static helio_status write_tensor(const replacement *new, const addition *tensor, void *piece) {
+static helio_status write_tensor(output *out, const addition *tensor) {
   helio_status status = HELIO_OK;
-  if (tensor->data) return write_bytes(new, tensor->data, tensor->bytes);
+  if (tensor->data) return write_bytes(out, tensor->data, tensor->bytes);
   for (uint64_t done = 0; done < tensor->bytes && !status;) {
     size_t bytes = tensor->bytes - done < PIECE ? (size_t)(tensor->bytes - done) : PIECE;
-    status = tensor->source(tensor->user, done, piece, bytes);
+    status = tensor->source(tensor->user, done, out->piece, bytes);
     /* Only if the source did not set an error itself. */
-    if (status) return hi_fail(status, "%s: tensor %.200s could not be read", new->path, tensor->name);
-    status = write_bytes(new, piece, bytes);
+    if (status) return hi_fail(status, "%s: tensor %.200s could not be read", out->file.path, tensor->name);
+    status = write_bytes(out, out->piece, bytes);
     done += bytes;
   }
   return status;
 }
 
-/* A signal of the program is no failure. */
-static int bring_to_disk(int descriptor) {
-  int result;
-  do {
-    result = fsync(descriptor);
-  } while (result != 0 && errno == EINTR);
-  return result;
-}
-
-/* The data must be on disk before the name is: else a crash between the two would leave an empty file. */
-static helio_status put_in_place(replacement *new) {
-  if (bring_to_disk(new->descriptor) != 0) return fail_file(new, "bringing it to disk");
-  int closed = close(new->descriptor); /* some file systems tell of a full disk only here */
-  new->descriptor = -1;
-  if (closed != 0 && errno != EINTR) return fail_file(new, "closing");
-  if (renameat(new->folder, new->temporary, new->folder, new->name) != 0) return fail_file(new, "renaming");
-  new->temporary[0] = 0;
-  /* Some file systems know no such thing. */
-  if (bring_to_disk(new->folder) == 0 || errno == EINVAL) return HELIO_OK;
-  return fail_file(new, "the file was replaced, but bringing its folder to disk");
-}
-
-static void clean_up(replacement *new) {
-  if (new->descriptor >= 0) close(new->descriptor);
-  if (new->temporary[0]) unlinkat(new->folder, new->temporary, 0);
-  if (new->folder >= 0) close(new->folder);
-  free(new->target);
-}
-
 static helio_status write_file(const hi_safetensors_writer *writer, const addition *const *order, const char *header,
                                size_t header_bytes) {
-  replacement new = {.path = writer->path, .folder = -1, .descriptor = -1};
-  void *piece = malloc(PIECE);
-  helio_status status = piece ? open_folder(&new) : no_memory(writer->path);
-  if (!status) status = look_at_old(&new);
-  if (!status) status = make_temporary(&new);
-  if (!status) status = write_bytes(&new, header, header_bytes);
-  for (int i = 0; i < writer->count && !status; i++) status = write_tensor(&new, order[i], piece);
-  if (!status) status = put_in_place(&new);
-  clean_up(&new);
-  free(piece);
+  output out = {.piece = malloc(PIECE)};
+  if (!out.piece) return no_memory(writer->path);
+  helio_status status = hi_replacement_begin(&out.file, writer->path);
+  if (!status) status = write_bytes(&out, header, header_bytes);
+  for (int i = 0; i < writer->count && !status; i++) status = write_tensor(&out, order[i]);
+  if (!status) status = write_checksum(&out);
+  if (!status) status = hi_replacement_finish(&out.file);
+  hi_replacement_end(&out.file);
+  free(out.piece);
   return status;
 }
 

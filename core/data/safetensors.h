@@ -6,6 +6,7 @@
 #define HI_SAFETENSORS_H
 
 #include <helio/helio.h>
+#include <stdbool.h>
 
 /* A file that is open for reading and whose header holds what it promises. Threads may share it. */
 typedef struct hi_safetensors hi_safetensors;
@@ -24,7 +25,15 @@ typedef struct hi_safetensors_entry {
 hi_safetensors *hi_safetensors_open(const char *path);
 void hi_safetensors_close(hi_safetensors *file); /* NULL is fine */
 
-/* Tensors in the order of their data. Entries, names and values live until the file is closed. */
+/* The same, but a file that has a checksum, as all have that helio writes, is also read once from its beginning to its
+ * end, 1 MiB at a time: HELIO_BAD_DATA if a byte of it is not as it was written. One without is only checked as above.
+ */
+hi_safetensors *hi_safetensors_open_verified(const char *path);
+bool hi_safetensors_has_checksum(const hi_safetensors *file);
+
+const char *hi_safetensors_path(const hi_safetensors *file); /* as it was given */
+
+/* Tensors in the order of their data. Entries, names and values live until the file is closed, as its path does. */
 int hi_safetensors_count(const hi_safetensors *file);
 const hi_safetensors_entry *hi_safetensors_at(const hi_safetensors *file, int index);
 
@@ -54,10 +63,9 @@ helio_status hi_safetensors_add_source(hi_safetensors_writer *writer, const char
 helio_status hi_safetensors_add_metadata(hi_safetensors_writer *writer, const char *key, const char *value);
 
 /* Writes the file and frees the writer. The data lie in the order of addition, those of wide elements first, so that
- * all are aligned for readers that map the file. A file of that name is replaced in one step once the new one is safely
- * on disk; after an error it is as it was, and the error names the file and the cause. (If only the folder could not be
- * brought to disk after that step, the error says so.) Through a symbolic link the file that it leads to is replaced.
- * A process that is killed meanwhile leaves .NAME.PID-NUMBER.tmp in the folder. */
+ * all are aligned for readers that map the file. The metadata have a checksum ("helio_crc32"). The file takes the place
+ * of one of that name as data/replacement.h says: after an error that one is as it was, and the error names the file
+ * and the cause. */
 helio_status hi_safetensors_finish(hi_safetensors_writer *writer);
 
 /* Frees the writer and writes nothing. NULL is fine. */

@@ -182,7 +182,8 @@ helio_status helio_load_optimizer(helio_optimizer *optimizer, const char *path) 
   helio_status status = hi_enter(__func__);
   if (!status) status = check(optimizer);
   if (status) return status;
-  staged s = {.path = path, .optimizer = optimizer, .file = hi_safetensors_open(path), .numbers = optimizer->numbers};
+  staged s = {
+      .path = path, .optimizer = optimizer, .file = hi_safetensors_open_verified(path), .numbers = optimizer->numbers};
   status = s.file ? stage(&s) : helio_error_pending();
   if (!status) status = commit(optimizer, &s);
   for (int i = 0; s.slots && i < optimizer->listed.count; i++) free(s.slots[i]);

@@ -359,8 +359,7 @@ static helio_status take_riders(hi_riders *riders, const hi_gradient *sums) {
 /* The variables were checked. */
 static helio_status step_begin(step *s, helio_optimizer *optimizer, const helio_variables *variables,
                                hi_riders *riders) {
-  *s = (step){
-      .optimizer = optimizer, .variables = variables, .together = hi_replicas_together(), .riders = riders};
+  *s = (step){.optimizer = optimizer, .variables = variables, .together = hi_replicas_together(), .riders = riders};
   helio_status status = check_context(variables);
   if (!status) status = hi_optimizer_track(optimizer, variables);
   if (status) return status;

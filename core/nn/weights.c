@@ -332,7 +332,7 @@ static helio_status load(helio_model *model, loader *l) {
 helio_status helio_load_weights(helio_model *model, const char *path) {
   if (hi_enter(__func__) || !hi_model_ready(model)) return helio_error_pending();
   if (!path) return hi_fail(HELIO_INVALID_ARGUMENT, "the path is NULL");
-  loader l = {.path = path, .file = hi_safetensors_open(path)};
+  loader l = {.path = path, .file = hi_safetensors_open_verified(path)};
   if (!l.file) return helio_error_pending();
   helio_scope pool = helio_pool_enter();
   helio_status status = load(model, &l);

@@ -13,6 +13,7 @@
 #include "device/copy.h"
 #include "ops/placement.h"
 #include "ops/tape.h"
+#include "runtime/clock.h"
 #include "runtime/error.h"
 #include "strategy/compare.h"
 #include "strategy/strategy.h"
@@ -61,6 +62,7 @@ struct hi_summing {
   bool early;       /* buckets of the step before travel while gradients are computed */
   int next;         /* bucket that is to travel next */
   int *missing;     /* by bucket: gradients that it waits for */
+  double seconds;   /* spent so far */
   hi_gradient *own; /* what the replica had, where a sum has taken its place and, in the end, everywhere */
   bool *summed;     /* by gradient */
 };
@@ -322,11 +324,13 @@ hi_summing *hi_sums_begin(hi_replicas *replicas, uint64_t key, hi_gradient *grad
                     .summed = calloc((size_t)count + 1, sizeof *s->summed)};
   if (!s->missing || !s->own || !s->summed) return no_memory(s, count);
   if (!s->early) return s;
+  double begin = hi_seconds();
   if (replicas->services->meet(replicas, compare_lists, s)) {
     forget(s);
     return NULL;
   }
   for (int i = 0; i < strategy->plan->bucket_count; i++) s->missing[i] = strategy->plan->buckets[i].members;
+  s->seconds = hi_seconds() - begin;
   return s;
 }
 
@@ -338,11 +342,13 @@ helio_status hi_sums_ready(hi_summing *s, int index) {
     const bucket *b = &plan->buckets[i];
     if (b->type == plan->gradients[index].type && index >= b->first && index <= b->last) s->missing[i]--;
   }
+  double begin = hi_seconds();
   helio_scope device = hi_placement_enter(s->device);
   for (; !status && s->next < plan->bucket_count && s->missing[s->next] == 0; s->next++) {
     status = sum_bucket(s, &plan->buckets[s->next]);
   }
   helio_device_leave(&device);
+  s->seconds += hi_seconds() - begin;
   return status;
 }
 
@@ -383,10 +389,12 @@ static helio_status sum_all(hi_summing *s) {
 
 helio_status hi_sums_end(hi_summing *s) {
   helio_strategy *strategy = s->strategy;
+  double begin = hi_seconds();
   helio_scope device = hi_placement_enter(s->device);
   helio_status status = sum_all(s);
   if (!status && strategy->replicas.compared) status = hi_compare_sums(strategy, s->own, s->gradients, s->count);
   helio_device_leave(&device);
+  strategy->reduce_seconds[s->replica] += s->seconds + hi_seconds() - begin;
   forget(s);
   return status ? hi_strategy_break(strategy) : HELIO_OK; /* whatever failed, the others wait for this replica */
 }

@@ -24,7 +24,8 @@ struct helio_strategy {
   atomic_bool committed; /* the latest step's update has taken place */
   atomic_bool has_ended; /* by a failure */
   bool half_taken;       /* the latest step was to take more updates than it did before replicas were lost */
-  unsigned answered;     /* up to which loss helio_retry() has said yes to calls without inputs */
+  double reduce_seconds[HELIO_MAX_REPLICAS]; /* that each has spent on sums, waiting for the others among it */
+  unsigned answered;                         /* up to which loss helio_retry() has said yes to calls without inputs */
   bool ordered;
   size_t bucket_bytes;
   struct hi_gradient_plan *plan; /* kept by gradients.c */

@@ -11,7 +11,7 @@
 enum { HI_MOST_MEASURED = 1 + 3 * HELIO_MOST_METRICS };
 
 typedef struct hi_compiled {
-  helio_strategy *strategy;   /* references, here and below */
+  helio_strategy *strategy; /* references, here and below */
   helio_optimizer *optimizer;
   helio_loss *loss; /* NULL: the model only predicts */
   int input_count;  /* of the model */

@@ -41,7 +41,8 @@ static helio_status check_rows(const hi_samples *samples) {
 }
 
 bool hi_samples_read(hi_samples *samples, const char *what, bool labelled) {
-  if (take_tensor(samples->x_tensor, "x", &samples->x) || take_tensor(samples->y_tensor, "y", &samples->y)) return false;
+  if (take_tensor(samples->x_tensor, "x", &samples->x) || take_tensor(samples->y_tensor, "y", &samples->y))
+    return false;
   bool arrays = samples->x || samples->y || samples->weights;
   if (samples->dataset && arrays) {
     hi_fail(HELIO_INVALID_ARGUMENT, "%s: a dataset is given, and arrays", what);

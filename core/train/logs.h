@@ -7,7 +7,8 @@
 
 typedef struct hi_log_entry {
   char *name;
-  helio_metric *metric; /* a reference, whose result it is when first read; NULL: `value` is known, or `tensor` holds it */
+  helio_metric
+      *metric; /* a reference, whose result it is when first read; NULL: `value` is known, or `tensor` holds it */
   helio_tensor *tensor; /* a reference */
   double value;
   bool known;

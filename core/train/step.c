@@ -35,8 +35,7 @@ static helio_tensor *call_model(const hi_task *task, helio_tensor *const *inputs
 
 /* This replica's part of the batch's loss: regularizers are counted once by all together. */
 static helio_tensor *loss_of(const hi_task *task, const batch *b, helio_tensor *predictions) {
-  helio_tensor *loss =
-      helio_compute_loss(task->compiled->loss, b->labels, predictions, .sample_weights = b->weights);
+  helio_tensor *loss = helio_compute_loss(task->compiled->loss, b->labels, predictions, .sample_weights = b->weights);
   helio_tensor *penalty = loss ? hi_model_penalty(task->model) : NULL;
   if (!penalty) return loss;
   int replicas = helio_replica_context()->count;

@@ -314,10 +314,14 @@ static void test_save_and_load(void **state) {
   assert_int_equal(helio_load_weights(shorter, path), HELIO_BAD_DATA);
   expect_error(HELIO_BAD_DATA, "which the model lacks");
 
-  /* truncated at every length: refused, and nothing is changed */
+  /* a weight that is another, or truncated at every length: refused, and nothing is changed */
   struct stat about;
   assert_int_equal(stat(path, &about), 0);
+  FILE *file = fopen(path, "r+b");
+  assert_true(file && fseek(file, -1, SEEK_END) == 0 && fputc(1, file) == 1 && fclose(file) == 0); /* a bias was 0 */
   read_all(other, before);
+  assert_int_equal(helio_load_weights(other, path), HELIO_BAD_DATA);
+  expect_error(HELIO_BAD_DATA, "mnist.safetensors, byte 42: the file is damaged: its checksum is 0x");
   for (off_t length = about.st_size - 1; length >= 0; length = length > 200 ? length - 97 : length - 1) {
     assert_int_equal(truncate(path, length), 0);
     assert_int_not_equal(helio_load_weights(other, path), HELIO_OK);

@@ -57,17 +57,24 @@ static void test_save_and_load(void **state) {
   remove_folder(folder);
 }
 
-/* Copies a file with the first `from` in it replaced by `to`, which is as long; "": cut off at three quarters. */
-static void damage(const char *path, const char *copy, const char *from, const char *to) {
+static void replace(char *bytes, size_t length, const char *from, const char *to) {
+  char *found = memmem(bytes, length, from, strlen(from));
+  assert_non_null(found);
+  assert_int_equal(strlen(from), strlen(to));
+  memcpy(found, to, strlen(to));
+}
+
+/* Copies a file with the first `from` in it replaced by `to`, which is as long; "": cut off at three quarters. Without
+ * its checksum, so that it looks as others might write it, or with it. */
+static void damage(const char *path, const char *copy, const char *from, const char *to, bool with_checksum) {
   char bytes[16384];
   FILE *file = fopen(path, "rb");
   assert_non_null(file);
-  size_t length = fread(bytes, 1, sizeof bytes, file), changed = strlen(from);
+  size_t length = fread(bytes, 1, sizeof bytes, file);
   fclose(file);
-  assert_true(length < sizeof bytes && strlen(to) == changed);
-  char *found = memmem(bytes, length, from, changed);
-  assert_non_null(found);
-  memcpy(found, to, changed);
+  assert_true(length < sizeof bytes);
+  replace(bytes, length, from, to);
+  if (!with_checksum) replace(bytes, length, "helio_crc32", "other_crc32");
   file = fopen(copy, "wb");
   assert_non_null(file);
   fwrite(bytes, 1, *from ? length : length * 3 / 4, file);
@@ -101,32 +108,37 @@ static void test_damaged_files(void **state) {
   train(optimizer, &n, 3, 5);
   size_t length = snapshot(optimizer, &n, before);
   for (size_t i = 0; i < COUNT_OF(cases); i++) {
-    damage(path, broken, cases[i].from, cases[i].to);
+    damage(path, broken, cases[i].from, cases[i].to, false);
     assert_int_equal(helio_load_optimizer(optimizer, broken), cases[i].status);
     expect_error(cases[i].status, cases[i].part);
+    damage(path, broken, cases[i].from, cases[i].to, true);
+    assert_int_equal(helio_load_optimizer(optimizer, broken), HELIO_BAD_DATA);
+    expect_error(HELIO_BAD_DATA, cases[i].status == HELIO_BAD_DATA ? cases[i].part : "the file is damaged");
     assert_unchanged(optimizer, &n, before, length);
   }
   remove_folder(folder);
 }
 
-/* Numbers that no optimizer has; they stand first in the data, in this order. */
+/* Numbers that no optimizer has; they stand first in the data, in this order, in a file without a checksum. */
 static void test_damaged_numbers(void **state) {
   (void)state;
   const int64_t negative = -1;
   const double wrong_rate = -0.1, wrong_product = NAN;
   const void *numbers[] = {&negative, &wrong_rate, &wrong_product};
   const char *parts[] = {"the iteration is negative", "the learning_rate is -0.1", "the u_product is nan"};
-  char folder[64], path[128], before[MOST_BYTES];
+  char folder[64], whole[128], path[128], before[MOST_BYTES];
   net n;
   make_net(&n);
   helio_optimizer *optimizer = helio_nadam(0.1);
   make_folder(folder);
+  snprintf(whole, sizeof whole, "%s/whole.safetensors", folder);
   snprintf(path, sizeof path, "%s/optimizer.safetensors", folder);
   train(optimizer, &n, 0, 3);
+  assert_ok(helio_save_optimizer(optimizer, whole));
   size_t length = snapshot(optimizer, &n, before);
   for (int i = 0; i < 3; i++) {
     uint64_t header = 0;
-    assert_ok(helio_save_optimizer(optimizer, path));
+    damage(whole, path, "I64", "I64", false);
     FILE *file = fopen(path, "r+b");
     assert_int_equal(fread(&header, 8, 1, file), 1);
     fseek(file, (long)header + 8 + 8 * i, SEEK_SET);

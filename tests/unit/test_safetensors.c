@@ -167,6 +167,12 @@ static void test_unsupported_type_is_named(void **state) {
 
 /* ---- what we write ---- */
 
+static bool opens_verified(void) {
+  hi_safetensors *file = hi_safetensors_open_verified(path);
+  hi_safetensors_close(file);
+  return file;
+}
+
 static const helio_shape shapes[] = {
     {0, {0}}, {1, {0}}, {1, {1}}, {1, {7}}, {3, {2, 0, 5}}, {2, {3, 5}}, {8, {1, 2, 1, 3, 1, 1, 2, 1}}, {1, {70001}},
 };
@@ -219,12 +225,13 @@ static void test_round_trip(void **state) {
   hi_safetensors_close(file);
 }
 
+/* The checksum here, and that in the next test, are Python's zlib.crc32() of such bytes with zeros in its place. */
 static void test_bytes_of_a_file(void **state) {
   (void)state;
-  static const char expected[] = "\230\0\0\0\0\0\0\0"
-                                 "{\"__metadata__\":{\"b\":\"\\u0001\",\"a\":\"\"},"
+  static const char expected[] = "\260\0\0\0\0\0\0\0"
+                                 "{\"__metadata__\":{\"helio_crc32\":\"0x8d34fa7b\",\"b\":\"\\u0001\",\"a\":\"\"},"
                                  "\"wide\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
-                                 "\"\":{\"dtype\":\"U8\",\"shape\":[1,1],\"data_offsets\":[8,9]}}     "
+                                 "\"\":{\"dtype\":\"U8\",\"shape\":[1,1],\"data_offsets\":[8,9]}}  "
                                  "\0\0\200\77\0\0\0\300\7";
   static const float wide[] = {1, -2};
   hi_safetensors_writer *writer = hi_safetensors_begin(path);
@@ -242,7 +249,7 @@ static void test_file_without_tensors(void **state) {
   hi_safetensors_writer *writer = hi_safetensors_begin(path);
   assert_made(writer);
   assert_ok(hi_safetensors_finish(writer));
-  assert_file_is("\10\0\0\0\0\0\0\0{}      ", 16);
+  assert_file_is("\60\0\0\0\0\0\0\0{\"__metadata__\":{\"helio_crc32\":\"0xb3747085\"}}   ", 56);
   hi_safetensors *file = hi_safetensors_open(path);
   assert_made(file);
   assert_int_equal(hi_safetensors_count(file), 0);
@@ -275,6 +282,7 @@ static void test_source_gives_pieces(void **state) {
   assert_ok(hi_safetensors_add_source(writer, "large", HELIO_UINT8, &HELIO_SHAPE((int64_t)bytes), count_up, &large));
   assert_ok(hi_safetensors_add_source(writer, "none", HELIO_UINT8, &HELIO_SHAPE(0), count_up, &none));
   assert_ok(hi_safetensors_finish(writer));
+  assert_true(opens_verified());
   assert_int_equal(large.calls, 4);
   assert_int_equal(large.next, bytes);
   hi_safetensors *file = hi_safetensors_open(path);
@@ -311,6 +319,120 @@ static void test_many_tensors(void **state) {
     assert_int_equal(value, i);
   }
   hi_safetensors_close(file);
+}
+
+/* ---- checksums ---- */
+
+/* The polynomial of ISO 3309, as in gzip (RFC 1952, section 8), bit by bit. */
+static uint32_t crc32_of(const void *data, size_t bytes) {
+  uint32_t sum = UINT32_MAX;
+  for (const unsigned char *byte = data; bytes-- > 0; byte++) {
+    sum ^= *byte;
+    for (int bit = 0; bit < 8; bit++) sum = sum >> 1 ^ (sum & 1 ? 0xEDB88320 : 0);
+  }
+  return ~sum;
+}
+
+static void test_file_of_python_is_whole(void **state) {
+  (void)state;
+  hi_safetensors *file = hi_safetensors_open_verified(golden("python.safetensors"));
+  assert_made(file);
+  assert_true(hi_safetensors_has_checksum(file));
+  assert_string_equal(hi_safetensors_path(file), golden("python.safetensors"));
+  assert_non_null(hi_safetensors_metadata(file, "helio_crc32"));
+  check_python_tensors(file);
+  hi_safetensors_close(file);
+}
+
+/* Files of others have none. */
+static void test_no_checksum(void **state) {
+  (void)state;
+  put_file("{\"__metadata__\":{\"crc32\":\"?\"}}", 30, 30, 0);
+  hi_safetensors *file = hi_safetensors_open_verified(path);
+  assert_made(file);
+  assert_false(hi_safetensors_has_checksum(file));
+  hi_safetensors_close(file);
+  assert_null(hi_safetensors_open_verified("/nowhere/x"));
+  expect_error(HELIO_IO_FAILURE, "/nowhere/x cannot be opened");
+}
+
+/* Only where it makes the name of the checksum another does it make a file of others. */
+static void check_flip(size_t at, int flip) {
+  const size_t key = 8 + strlen("{\"__metadata__\":{\""), key_end = key + strlen("helio_crc32");
+  hi_safetensors *file = hi_safetensors_open_verified(path);
+  bool renamed = at >= key && at < key_end && file && !hi_safetensors_has_checksum(file);
+  if (file && !renamed) fail_msg("byte %zu may be changed by %d", at, flip);
+  hi_safetensors_close(file);
+}
+
+static void test_every_flip_is_seen(void **state) {
+  (void)state;
+  size_t bytes;
+  int sums = 0;
+  unsigned char *data = (unsigned char *)read_all(golden("python.safetensors"), &bytes);
+  put_bytes(data, bytes);
+  int file = open(path, O_WRONLY);
+  for (size_t i = 0; i < bytes; i++) {
+    for (int flip = 1; flip < 256; flip = flip == 128 ? 255 : 2 * flip) {
+      assert_int_equal(pwrite(file, &(unsigned char){data[i] ^ (unsigned char)flip}, 1, (off_t)i), 1);
+      check_flip(i, flip);
+      sums += strstr(helio_error_message(), "x.safetensors, byte 42: the file is damaged: its checksum is 0x") != NULL;
+      helio_error_take(NULL);
+    }
+    assert_int_equal(pwrite(file, &data[i], 1, (off_t)i), 1);
+  }
+  close(file);
+  assert_true(opens_verified());
+  assert_true(sums > 1000); /* else something else was seen first */
+  free(data);
+}
+
+static void test_wrong_checksum_is_named(void **state) {
+  (void)state;
+  static const char header[] = "{\"__metadata__\":{\"helio_crc32\":\"0x12345678\"}} ";
+  char zeros[8 + sizeof header], expected[200];
+  put_file(header, sizeof header - 1, sizeof header - 1, 0);
+  size_t bytes;
+  char *data = read_all(path, &bytes);
+  memcpy(zeros, data, bytes);
+  memset(zeros + 42, '0', 8);
+  snprintf(expected, sizeof expected,
+           "x.safetensors, byte 42: the file is damaged: its checksum is 0x%08x and should be 0x12345678",
+           crc32_of(zeros, bytes));
+  assert_false(opens_verified());
+  expect_error(HELIO_BAD_DATA, expected);
+  free(data);
+}
+
+/* The file is read in pieces of 1 MiB. The checksum stands across the end of one. */
+static void test_checksum_anywhere(void **state) {
+  (void)state;
+  enum { PIECE = 1 << 20, LENGTH = PIECE + 100 };
+  static const char before[] = "{\"__metadata__\":{\"a\":\"", middle[] = "\",\"helio_crc32\" : \"0x";
+  char *header = malloc(LENGTH + 1), *digits = NULL, text[9];
+  for (int at = PIECE - 9; at <= PIECE + 1; at++) { /* of the first digit, in the file */
+    memset(header, ' ', LENGTH);
+    memset(header, 'x', (size_t)at);
+    memcpy(header, before, sizeof before - 1);
+    digits = header + at - 8;
+    memcpy(digits - (sizeof middle - 1), middle, sizeof middle - 1);
+    memcpy(digits, "00000000\"}}", 11);
+    put_file(header, LENGTH, LENGTH, 0);
+    size_t bytes = LENGTH + 8;
+    char *file = malloc(bytes);
+    memcpy(file, &(uint64_t){LENGTH}, 8);
+    memcpy(file + 8, header, LENGTH);
+    snprintf(text, sizeof text, "%08x", crc32_of(file, bytes));
+    free(file);
+    memcpy(digits, text, 8);
+    put_file(header, LENGTH, LENGTH, 0);
+    if (!opens_verified()) fail_msg("digits at byte %d: %s", at, helio_error_message());
+    header[30] = 'y';
+    put_file(header, LENGTH, LENGTH, 0);
+    assert_false(opens_verified());
+    expect_error(HELIO_BAD_DATA, "the file is damaged: its checksum is");
+  }
+  free(header);
 }
 
 /* ---- hostile files ---- */
@@ -369,6 +491,16 @@ static const struct {
     {TEXT("{\"__metadata__\":{\"a\":\"\\u0000\"}}"), 0, BAD, "\\u0000 is not allowed"},
     {TEXT("{\"__metadata__\":{\"a\":\"b\""), 0, BAD, "the text ends"},
     {TEXT("{\"__metadata__\":{\"a\":\"b\",\"a\":\"b\"}}"), 0, BAD, "the key \"a\" stands twice in __metadata__"},
+#define CHECKSUM(value) "{\"__metadata__\":{\"helio_crc32\":" value "}}"
+    {TEXT(CHECKSUM("\"\"")), 0, BAD, "byte 39: the value of helio_crc32 is not 0x and 8 digits (0 to 9, a to f)"},
+    {TEXT(CHECKSUM("\"0x1234567\"")), 0, BAD, "is not 0x and 8 digits"},
+    {TEXT(CHECKSUM("\"0x123456789\"")), 0, BAD, "is not 0x and 8 digits"},
+    {TEXT(CHECKSUM("\"0x1234567A\"")), 0, BAD, "is not 0x and 8 digits"},
+    {TEXT(CHECKSUM("\"0X12345678\"")), 0, BAD, "is not 0x and 8 digits"},
+    {TEXT(CHECKSUM("\" x12345678\"")), 0, BAD, "is not 0x and 8 digits"},
+    {TEXT(CHECKSUM("\"0x\\u0031234567\"")), 0, BAD, "is not 0x and 8 digits"},
+    {TEXT(CHECKSUM("12345678")), 0, BAD, "a value of __metadata__ is not a string"},
+    {TEXT(CHECKSUM("\"0x12345678\",\"helio_crc32\":\"0x12345678\"")), 0, BAD, "\"helio_crc32\" stands twice"},
     {TEXT("{\"__metadata__\":{},\"__metadata__\":{}}"), 0, BAD, "byte 42: __metadata__ stands twice"},
     /* types */
     {TEXT("{\"t\":{\"shape\":[],\"data_offsets\":[0,0]}}"), 0, BAD, "dtype is missing"},
@@ -689,6 +821,10 @@ static void test_duplicates_are_refused(void **state) {
   for (int i = 0; i < 2; i++) assert_ok(hi_safetensors_add_metadata(writer, "k", "v"));
   assert_int_equal(hi_safetensors_finish(writer), HELIO_INVALID_ARGUMENT);
   expect_error(HELIO_INVALID_ARGUMENT, "\"k\" was added twice");
+  writer = begin_over_old();
+  assert_ok(hi_safetensors_add_metadata(writer, "helio_crc32", "0x00000000"));
+  assert_int_equal(hi_safetensors_finish(writer), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "\"helio_crc32\" was added twice");
   assert_old_is_left();
 }
 
@@ -854,6 +990,11 @@ int main(void) {
       FILE_TEST(test_file_without_tensors),
       FILE_TEST(test_source_gives_pieces),
       FILE_TEST(test_many_tensors),
+      FILE_TEST(test_file_of_python_is_whole),
+      FILE_TEST(test_no_checksum),
+      FILE_TEST(test_every_flip_is_seen),
+      FILE_TEST(test_wrong_checksum_is_named),
+      FILE_TEST(test_checksum_anywhere),
       FILE_TEST(test_hostile_headers),
       FILE_TEST(test_unusual_headers),
       FILE_TEST(test_nested_too_deep),

@@ -631,4 +631,6 @@ HELIO_EXPORT const helio_setting *const *helio_settings(int *count);
 
 #include <helio/strategy.h> /* behind datasets.h, whose elements steps take */
 
+#include <helio/train.h> /* behind all, of which it is made */
+
 #endif

@@ -560,7 +560,9 @@ HELIO_EXPORT char *helio_model_summary_text(helio_model *model, int columns);
 HELIO_EXPORT helio_status helio_model_summary(helio_model *model);
 
 /* Weights in a safetensors file under Keras' names ("conv2d/kernel"). Saving replaces the file as a whole or leaves it
- * as it was; loading takes all weights or none, and the file must have exactly the model's. */
+ * as it was; loading takes all weights or none, and the file must have exactly the model's. What is saved has a
+ * checksum of the whole file in its metadata ("helio_crc32"), which loading checks; files without one are loaded too.
+ */
 HELIO_EXPORT helio_status helio_save_weights(helio_model *model, const char *path);
 HELIO_EXPORT helio_status helio_load_weights(helio_model *model, const char *path);
 
@@ -797,7 +799,7 @@ HELIO_EXPORT int64_t helio_optimizer_iterations(const helio_optimizer *optimizer
 HELIO_EXPORT double helio_optimizer_learning_rate(const helio_optimizer *optimizer); /* of the next step */
 HELIO_EXPORT helio_status helio_optimizer_set_learning_rate(helio_optimizer *optimizer, double rate);
 
-/* Slots (momentum, …), the number of steps and the rate in a safetensors file.
+/* Slots (momentum, …), the number of steps and the rate in a safetensors file, with a checksum as weights have it.
  * Loading takes all or nothing; the optimizer must know its variables: by a step, or by helio_optimizer_build(). */
 HELIO_EXPORT helio_status helio_optimizer_build(helio_optimizer *optimizer, const helio_variables *variables);
 HELIO_EXPORT const helio_variables *helio_optimizer_variables(helio_optimizer *optimizer);

@@ -87,10 +87,10 @@ typedef struct helio_callback_options {
   helio_callback_function batch_begin, batch_end;
   helio_callback_function test_begin, test_end; /* of validation and of helio_evaluate() */
   helio_callback_function test_batch_end;
-  const char *name; /* under which its state stands in checkpoints; NULL: it has none */
-  char *(*save)(void *user);                            /* the state as a text of malloc(); NULL: failed */
+  const char *name;          /* under which its state stands in checkpoints; NULL: it has none */
+  char *(*save)(void *user); /* the state as a text of malloc(); NULL: failed */
   helio_status (*restore)(void *user, const char *state); /* of a training that goes on */
-  void (*release)(void *user);                          /* when nobody holds the callback any more */
+  void (*release)(void *user);                            /* when nobody holds the callback any more */
 } helio_callback_options;
 
 typedef struct helio_callback helio_callback;
@@ -140,9 +140,9 @@ typedef struct helio_history helio_history;
 HELIO_EXPORT helio_history *helio_fit_with(const helio_fit_options *options);
 #define helio_fit(...) HELIO_MAKE(helio_fit_with, helio_fit_options, __VA_ARGS__)
 
-HELIO_EXPORT int helio_history_epochs(const helio_history *history);             /* that there are */
-HELIO_EXPORT int helio_history_epoch(const helio_history *history, int index);   /* the number of one, from 0 */
-HELIO_EXPORT int helio_history_count(const helio_history *history);              /* of names */
+HELIO_EXPORT int helio_history_epochs(const helio_history *history);              /* that there are */
+HELIO_EXPORT int helio_history_epoch(const helio_history *history, int index);    /* the number of one, from 0 */
+HELIO_EXPORT int helio_history_count(const helio_history *history);               /* of names */
 HELIO_EXPORT const char *helio_history_name(const helio_history *history, int i); /* in the order of progress */
 /* NaN, which is no error, where there is none: validation is not measured in every epoch. */
 HELIO_EXPORT double helio_history_value(const helio_history *history, const char *name, int index);

@@ -10,6 +10,7 @@ and says whether Python finds in it what it would have written itself.
 """
 import pathlib
 import sys
+import zlib
 
 import numpy as np
 from safetensors import TensorSpec, deserialize, serialize_file
@@ -27,7 +28,7 @@ TENSORS = [
     ("Grüße \"日本\"\n", "uint8", np.array([0, 1, 254, 255, 7], np.uint8)),
     ("flags", "bool", np.array([True, False, True], np.bool_)),
 ]
-METADATA = {"format": "pt \\ \"ü\""}  # one pair: the order of more is random
+METADATA = {"helio_crc32": "0x00000000", "format": "pt \\ \"ü\""}
 
 
 def specs(tensors):
@@ -41,6 +42,18 @@ def write(name, tensors, metadata):
     path = pathlib.Path(__file__).parent / name
     serialize_file(specs(tensors), path, metadata=metadata)
     path.chmod(0o644)  # the library keeps its files private
+    return path
+
+
+def write_with_checksum(name, tensors, metadata):
+    """The checksum is that of the file in which its digits are zeros."""
+    before = b'{"__metadata__":{"helio_crc32":"0x'
+    while not (path := write(name, tensors, metadata)).read_bytes()[8:].startswith(before):
+        pass  # the library puts the pairs of the metadata in a random order
+    data = path.read_bytes()
+    at = 8 + len(before)
+    assert data[at : at + 8] == b"00000000"
+    path.write_bytes(data[:at] + b"%08x" % zlib.crc32(data) + data[at + 8 :])
 
 
 def check(path):
@@ -56,5 +69,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--check"]:
         check(sys.argv[2])
     else:
-        write("python.safetensors", TENSORS, METADATA)
+        write_with_checksum("python.safetensors", TENSORS, METADATA)
         write("unsupported.safetensors", [("small", "int8", np.array([1, -1], np.int8))], None)

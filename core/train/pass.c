@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/pass.h"
+
+#include "runtime/clock.h"
+#include "runtime/error.h"
+
+/* The mean over replicas of what they have spent on summing and on waiting for each other. */
+static double reduce_seconds(const helio_strategy *strategy) {
+  double sum = 0;
+  for (int i = 0; i < strategy->replicas.count; i++) sum += strategy->reduce_seconds[i];
+  return strategy->replicas.count > 0 ? sum / strategy->replicas.count : 0;
+}
+
+static helio_status nothing_before(hi_pass *pass) {
+  (void)pass;
+  return HELIO_OK;
+}
+
+/* One step, with the batch that is next; *more: there was one. */
+static helio_status take_one(hi_pass *pass, hi_walk *walk, bool *more) {
+  helio_training *t = &pass->training;
+  helio_values *outputs = NULL;
+  double begin = hi_seconds(), reduced = reduce_seconds(pass->strategy);
+  helio_values *batch = helio_next_values(walk->batches);
+  *more = batch;
+  if (!batch) return helio_error_pending();
+  double got = hi_seconds();
+  helio_status status = walk->before ? walk->before(pass) : nothing_before(pass);
+  int64_t rows = batch->global_rows;
+  if (!status) status = hi_take_step(walk->step, &pass->task, pass->strategy, batch, &outputs);
+  if (status) return status;
+  t->step++;
+  t->samples = rows;
+  t->input_seconds = got - begin;
+  t->reduce_seconds = reduce_seconds(pass->strategy) - reduced;
+  t->seconds = hi_seconds() - begin;
+  return walk->behind(pass, walk->user, batch, outputs);
+}
+
+helio_status hi_pass_walk(hi_pass *pass, hi_walk *walk) {
+  helio_training *t = &pass->training;
+  double begin = hi_seconds(), input = 0, reduce = 0;
+  int64_t samples = 0;
+  helio_status status = HELIO_OK;
+  bool more = true;
+  t->step = 0;
+  while (!status && more && !t->stop && (!walk->most || t->step < walk->most)) {
+    helio_scope pool = helio_pool_enter();
+    status = take_one(pass, walk, &more);
+    helio_pool_leave(&pool);
+    if (status || !more) continue;
+    samples += t->samples;
+    input += t->input_seconds;
+    reduce += t->reduce_seconds;
+  }
+  walk->ended = !more;
+  t->samples = samples;
+  t->input_seconds = input;
+  t->reduce_seconds = reduce;
+  t->seconds = hi_seconds() - begin;
+  return status;
+}
+
+/* ---- testing ---- */
+
+static helio_status behind_test_step(hi_pass *pass, void *user, const helio_values *batch, helio_values *outputs) {
+  (void)user, (void)batch, (void)outputs;
+  hi_logs_forget(pass->training.logs);
+  return hi_tell(&pass->callbacks, test_batch_end, &pass->training);
+}
+
+helio_status hi_pass_test(hi_pass *pass, helio_distributed *batches, int64_t most) {
+  helio_training *t = &pass->training;
+  helio_status status = hi_compiled_reset(pass->task.compiled);
+  helio_distributed_iterator *iterator = status ? NULL : helio_iterate_distributed(batches);
+  t->logs = iterator ? hi_logs_new(pass->strategy) : NULL;
+  if (!t->logs || hi_logs_add_metrics(t->logs, pass->task.compiled)) return helio_error_pending();
+  int64_t count = helio_distributed_cardinality(batches);
+  t->steps = most ? most : count >= 0 ? count : -1;
+  t->step = 0;
+  status = hi_tell(&pass->callbacks, test_begin, t);
+  hi_walk walk = {.step = hi_test_step, .batches = iterator, .most = most, .behind = behind_test_step};
+  if (!status) status = hi_pass_walk(pass, &walk);
+  if (!status && t->step == 0) status = hi_fail(HELIO_INVALID_ARGUMENT, "there are no batches to measure on");
+  return status ? status : hi_tell(&pass->callbacks, test_end, t);
+}

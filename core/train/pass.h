@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One step after another, with the batches of an iteration. */
+#ifndef HI_PASS_H
+#define HI_PASS_H
+
+#include "train/callback.h"
+#include "train/logs.h"
+
+/* What a call of fit, evaluate or predict consists of. */
+typedef struct hi_pass {
+  hi_task task;
+  helio_strategy *strategy;
+  hi_callbacks callbacks;
+  helio_training training; /* what these are told */
+} hi_pass;
+
+/* What is done behind a step, with its batch and what it gave, which may be NULL; `user` is the walk's. */
+typedef helio_status hi_behind_step(hi_pass *pass, void *user, const helio_values *batch, helio_values *outputs);
+
+typedef struct hi_walk {
+  helio_step step;
+  helio_distributed_iterator *batches;
+  int64_t most; /* steps; 0: as many as there are batches */
+  helio_status (*before)(hi_pass *pass);
+  hi_behind_step *behind;
+  void *user;
+  bool ended; /* there are no more batches */
+} hi_walk;
+
+/* Takes steps until the batches have ended, enough were taken, or a callback said stop. Told of each step in
+ * pass->training: step, samples, seconds and what of them was input and reduction. Behind it, these are of all. */
+helio_status hi_pass_walk(hi_pass *pass, hi_walk *walk);
+
+/* Measures on data: everything that was measured before is forgotten. The results are those of the metrics. */
+helio_status hi_pass_test(hi_pass *pass, helio_distributed *batches, int64_t most);
+
+#endif
