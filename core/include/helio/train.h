@@ -97,6 +97,98 @@ typedef struct helio_callback helio_callback;
 HELIO_EXPORT helio_callback *helio_callback_with(const helio_callback_options *options);
 #define helio_callback(...) HELIO_MAKE(helio_callback_with, helio_callback_options, __VA_ARGS__)
 
+/* The usual ones, with Keras' names, arguments and defaults. Each is owned by the pool, like all that a call makes; fit
+ * holds those that it is given until it ends. Files that cannot be written end the training with an error. */
+
+/* A line for each epoch: "epoch,loss,accuracy,val_loss", then numbers. */
+typedef struct helio_csv_logger_options {
+  size_t size;
+  const char *path;
+  bool append;    /* behind what the file has */
+  char separator; /* 0: ',' */
+} helio_csv_logger_options;
+
+/* A JSON object on a line for each step, {"step": 1, "loss": 2.3, "samples": 128, "ms": 4.2}, and one for each epoch,
+ * {"epoch": 1, "steps": 469, "seconds": 2.1, "learning_rate": 0.001, "loss": …, "val_loss": …}. */
+typedef struct helio_json_logger_options {
+  size_t size;
+  const char *path;
+  bool append;
+  bool epochs_only;
+} helio_json_logger_options;
+
+typedef enum helio_monitor_mode {
+  HELIO_MONITOR_MIN = 1, /* the smaller, the better */
+  HELIO_MONITOR_MAX = 2,
+} helio_monitor_mode;
+
+/* Saves the model, or its weights, behind epochs. The path may have "{epoch}", "{epoch:02d}" and the names of what is
+ * measured, "{val_loss:.2f}", as in Keras. */
+typedef struct helio_model_checkpoint_options {
+  size_t size;
+  const char *path;
+  const char *monitor;     /* NULL: "val_loss" */
+  helio_monitor_mode mode; /* 0: by the name: accuracies and the like the larger, all else the smaller */
+  bool save_best_only, save_weights_only;
+  int64_t every_steps;      /* 0: behind each epoch */
+  double initial_threshold; /* with has_threshold: what the first must be better than */
+  bool has_threshold;
+} helio_model_checkpoint_options;
+
+typedef struct helio_early_stopping_options {
+  size_t size;
+  const char *monitor; /* NULL: "val_loss" */
+  double min_delta;    /* what counts as better */
+  int patience;        /* epochs without an improvement that are borne */
+  helio_monitor_mode mode;
+  double baseline; /* with has_baseline: what must be reached at all */
+  bool has_baseline;
+  bool restore_best_weights;
+  int start_from_epoch;
+} helio_early_stopping_options;
+
+/* The rate of each epoch, by its number, from 0, and the rate before. */
+typedef double (*helio_rate_function)(void *user, int epoch, double rate);
+
+typedef struct helio_reduce_on_plateau_options {
+  size_t size;
+  const char *monitor; /* NULL: "val_loss" */
+  double factor;       /* 0: 0.1 */
+  int patience;        /* 0: 10 */
+  helio_monitor_mode mode;
+  double min_delta; /* 0: 0.0001 */
+  int cooldown;
+  double min_learning_rate;
+} helio_reduce_on_plateau_options;
+
+/* Event files for TensorBoard, in `folder`/train and `folder`/validation: epoch_loss and the like, epoch_learning_rate,
+ * epoch_step_ms; with every_steps also batch_loss and batch_step_ms. */
+typedef struct helio_tensorboard_options {
+  size_t size;
+  const char *folder;
+  int64_t every_steps; /* 0: epochs alone */
+} helio_tensorboard_options;
+
+HELIO_EXPORT helio_callback *helio_csv_logger_with(const helio_csv_logger_options *options);
+HELIO_EXPORT helio_callback *helio_json_logger_with(const helio_json_logger_options *options);
+HELIO_EXPORT helio_callback *helio_model_checkpoint_with(const helio_model_checkpoint_options *options);
+HELIO_EXPORT helio_callback *helio_early_stopping_with(const helio_early_stopping_options *options);
+HELIO_EXPORT helio_callback *helio_reduce_on_plateau_with(const helio_reduce_on_plateau_options *options);
+HELIO_EXPORT helio_callback *helio_tensorboard_with(const helio_tensorboard_options *options);
+#define helio_csv_logger(...)       HELIO_MAKE(helio_csv_logger_with, helio_csv_logger_options, __VA_ARGS__)
+#define helio_json_logger(...)      HELIO_MAKE(helio_json_logger_with, helio_json_logger_options, __VA_ARGS__)
+#define helio_model_checkpoint(...) HELIO_MAKE(helio_model_checkpoint_with, helio_model_checkpoint_options, __VA_ARGS__)
+#define helio_early_stopping(...)   HELIO_MAKE(helio_early_stopping_with, helio_early_stopping_options, __VA_ARGS__)
+#define helio_reduce_on_plateau(...)                                                                                   \
+  HELIO_MAKE(helio_reduce_on_plateau_with, helio_reduce_on_plateau_options, __VA_ARGS__)
+#define helio_tensorboard(...) HELIO_MAKE(helio_tensorboard_with, helio_tensorboard_options, __VA_ARGS__)
+
+HELIO_EXPORT helio_callback *helio_learning_rate_scheduler(helio_rate_function function, void *user);
+HELIO_EXPORT helio_callback *helio_terminate_on_nan(void); /* looks at the loss of each batch, and so waits for it */
+
+/* A Chrome trace: what each replica did when (compute, reduce), and waits for input. For chrome://tracing, Perfetto. */
+HELIO_EXPORT helio_callback *helio_timeline(const char *path);
+
 /* ---- fit ---- */
 
 #define HELIO_MOST_CALLBACKS 16
