@@ -109,19 +109,24 @@ bool hi_json_end(hi_json_walk *walk) {
 }
 
 /* Not json_dumps(): what that returns is to be freed as the program around us told jansson to. */
+char *hi_json_text(const json_t *value) {
+  size_t length = json_dumpb(value, NULL, 0, JSON_ENCODE_ANY); /* 0 of NULL */
+  char *text = length ? malloc(length + 1) : NULL;
+  if (!text) return NULL;
+  if (json_dumpb(value, text, length, JSON_ENCODE_ANY) == length) {
+    text[length] = 0;
+    return text;
+  }
+  free(text);
+  return NULL;
+}
+
 helio_status hi_json_quoted(const char *text, char **result) {
   errno = 0;
   json_t *string = json_string(text);
-  size_t length = json_dumpb(string, NULL, 0, JSON_ENCODE_ANY); /* 0 of NULL */
-  char *quoted = length ? malloc(length + 1) : NULL;
-  bool whole = quoted && json_dumpb(string, quoted, length, JSON_ENCODE_ANY) == length;
-  helio_status status = whole ? HELIO_OK : errno == ENOMEM ? HELIO_OUT_OF_MEMORY : HELIO_INVALID_ARGUMENT;
+  char *quoted = hi_json_text(string);
   json_decref(string);
-  if (status) {
-    free(quoted);
-    return status;
-  }
-  quoted[length] = 0;
+  if (!quoted) return errno == ENOMEM ? HELIO_OUT_OF_MEMORY : HELIO_INVALID_ARGUMENT;
   *result = quoted;
   return HELIO_OK;
 }

@@ -22,6 +22,8 @@ static const hi_form *const forms[] = {
     [HI_FIELD_BORDERS] = &hi_form_borders,
     [HI_FIELD_NAME] = &hi_form_name,
     [HI_FIELD_TYPE] = &hi_form_type,
+    [HI_FIELD_INPUT_TYPE] = &hi_form_input_type,
+    [HI_FIELD_BATCH_SHAPE] = &hi_form_batch_shape,
     [HI_FIELD_FIXED] = &hi_form_fixed,
 };
 
@@ -38,8 +40,18 @@ const hi_field *hi_field_of(const hi_field *fields, const char *name) {
   return NULL;
 }
 
+/* Keys of a text that may be hostile must not move the cursor of somebody's terminal. */
+helio_status hi_field_unknown(const char *key) {
+  char shown[101];
+  snprintf(shown, sizeof shown, "%s", key);
+  for (char *c = shown; *c; c++) {
+    if ((unsigned char)*c < 32 || *c == 127) *c = '?';
+  }
+  return hi_fail(HELIO_NOT_SUPPORTED, "the key '%s' is not known", shown);
+}
+
 helio_status hi_field_read(const hi_field *field, const char *key, const json_t *value, void *base) {
-  if (!field) return hi_fail(HELIO_NOT_SUPPORTED, "the key '%.100s' is not known", key);
+  if (!field) return hi_field_unknown(key);
   helio_status status = forms[field->kind]->read(field, value, (char *)base + field->offset);
   if (status) hi_error_prefix("'%s': ", key);
   return status;
