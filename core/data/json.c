@@ -60,12 +60,16 @@ json_t *hi_json_key(hi_json_walk *walk) {
  * may need is asked for before; what it did not get all the same is seen by errno. */
 json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error) {
   enum { NEEDED_PER_BYTE = 75, NEEDED = 4096 };
+  int before = errno; /* which may tell the caller of a lack of memory as well */
   errno = 0;
   void *needed = malloc(NEEDED + NEEDED_PER_BYTE * length);
   bool enough = needed;
   free(needed);
   json_t *value = enough ? json_loadb(text, length, flags, error) : NULL;
-  if (enough && errno != ENOMEM) return value;
+  if (enough && errno != ENOMEM) {
+    errno = before;
+    return value;
+  }
   json_decref(value);
   *error = (json_error_t){0};
   return NULL;
