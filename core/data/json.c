@@ -134,3 +134,9 @@ helio_status hi_json_quoted(const char *text, char **result) {
   *result = quoted;
   return HELIO_OK;
 }
+
+void hi_make_printable(char *text) {
+  for (; *text; text++) {
+    if ((unsigned char)*text < 32 || *text == 127) *text = '?';
+  }
+}

@@ -39,6 +39,9 @@ char *hi_json_text(const json_t *value);
  * not UTF-8; HELIO_OUT_OF_MEMORY, likewise. */
 helio_status hi_json_quoted(const char *text, char **quoted);
 
+/* Text of somebody's file may stand in a message, but must not move the cursor of a terminal: replaces what would. */
+void hi_make_printable(char *text);
+
 /* json_loadb(). Where memory is out it is NULL, and the text of the error is empty. */
 json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error);
 

@@ -29,6 +29,7 @@ static helio_layer *model_of_text(const char *text) {
   if (!json && !*error.text) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the JSON of a model");
   } else if (!json) {
+    hi_make_printable(error.text);
     hi_fail(HELIO_INVALID_ARGUMENT, "this is not the JSON of a model: line %d, column %d: %s", error.line, error.column,
             error.text);
   }

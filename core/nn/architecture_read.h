@@ -7,7 +7,7 @@
 
 /* A text may be hostile: a few lines of it can apply layers without end, or nest so deep that no stack suffices. All
  * are of a whole text. */
-enum { HI_MOST_READ_LAYERS = 4096, HI_MOST_READ_NODES = 4096, HI_MOST_NESTING = 32, HI_MOST_LAYER_CALLS = 65536 };
+enum { HI_MOST_READ_LAYERS = 4096, HI_MOST_READ_NODES = 4096, HI_MOST_NESTING = 32, HI_MOST_LAYER_CALLS = 16384 };
 
 typedef struct hi_architecture {
   int layers, nodes; /* so far */

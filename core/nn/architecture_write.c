@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "nn/architecture.h"
-#include "nn/config.h"
+#include "nn/config_forms.h"
 #include "nn/kinds.h"
 #include "nn/model.h"
 #include "runtime/error.h"
@@ -31,11 +31,7 @@ static helio_status no_memory(void) {
 /* ---- values ---- */
 
 static json_t *shape_json(const helio_shape *shape) {
-  json_t *list = json_array();
-  for (int i = 0; i < shape->rank; i++) {
-    json_array_append_new(list, shape->extent[i] == HI_ANY ? json_null() : json_integer(shape->extent[i]));
-  }
-  return list;
+  return hi_form_batch_shape.write(NULL, shape);
 }
 
 /* One, or a list of them for layers that take a list. */

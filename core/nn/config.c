@@ -67,6 +67,7 @@ helio_layer *helio_layer_from_config(const char *class_name, const char *text) {
   if (!config && !*error.text) {
     hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the config of a layer %s", class_name);
   } else if (!json_is_object(config)) {
+    hi_make_printable(error.text);
     hi_fail(HELIO_INVALID_ARGUMENT, "the config of a layer %s is not a JSON object: %s", class_name,
             config ? "it is a list" : error.text);
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "data/json.h"
 #include "nn/config_forms.h"
 #include "runtime/error.h"
 
@@ -40,13 +41,10 @@ const hi_field *hi_field_of(const hi_field *fields, const char *name) {
   return NULL;
 }
 
-/* Keys of a text that may be hostile must not move the cursor of somebody's terminal. */
 helio_status hi_field_unknown(const char *key) {
   char shown[101];
   snprintf(shown, sizeof shown, "%s", key);
-  for (char *c = shown; *c; c++) {
-    if ((unsigned char)*c < 32 || *c == 127) *c = '?';
-  }
+  hi_make_printable(shown);
   return hi_fail(HELIO_NOT_SUPPORTED, "the key '%s' is not known", shown);
 }
 

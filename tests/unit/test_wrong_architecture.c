@@ -392,8 +392,8 @@ static void test_doubling(void **state) {
   static const char one[] = "{\"class_name\": \"Functional\", \"config\": {\"name\": \"y\", \"layers\": [" INPUT(
       "x") "," DENSE("y", FROM("x")) "], \"input_layers\": [\"x\", 0, 0], \"output_layers\": [\"y\", 0, 0]}";
   (void)state;
-  refuse(repeated("", begin, 30, one, end, "}"), HELIO_NOT_SUPPORTED, "more than 65536 calls of layers");
-  refuse(repeated("", begin, 30, none, end, "}"), HELIO_NOT_SUPPORTED, "more than 65536 calls of layers");
+  refuse(repeated("", begin, 30, one, end, "}"), HELIO_NOT_SUPPORTED, "more than 16384 calls of layers");
+  refuse(repeated("", begin, 30, none, end, "}"), HELIO_NOT_SUPPORTED, "more than 16384 calls of layers");
 }
 
 int main(void) {
