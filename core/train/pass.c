@@ -43,7 +43,7 @@ helio_status hi_pass_walk(hi_pass *pass, hi_walk *walk) {
   int64_t samples = 0;
   helio_status status = HELIO_OK;
   bool more = true;
-  t->step = 0;
+  t->step = walk->first;
   while (!status && more && !t->stop && (!walk->most || t->step < walk->most)) {
     helio_scope pool = helio_pool_enter();
     status = take_one(pass, walk, &more);

@@ -8,13 +8,13 @@
 #include "train/callback.h"
 #include "train/compiled.h"
 #include "train/history.h"
+#include "train/logs.h"
 
 /* What of a training is in none of the objects. */
 typedef struct hi_snapshot_place {
   int epoch;           /* that is under way, or the next one */
   int64_t step;        /* taken in it */
   int64_t total_steps; /* taken in all */
-  int64_t samples;     /* seen in this epoch */
   char *position;      /* of the data: malloc'ed, freed by who asked for it */
 } hi_snapshot_place;
 
