@@ -161,18 +161,16 @@ static void evaluation_and_prediction_agree(void **state) {
     helio_array *predicted = helio_predict(model, .x = some_x(), .batch_size = 7);
     assert_made(predicted);
     const double *p = helio_array_data(predicted);
-    double loss = 0, right = 0, penalty;
+    double loss = 0, right = 0, penalty = 0;
     for (int i = 0; i < SAMPLES; i++) {
       int best = 0;
       for (int k = 1; k < CLASSES; k++) best = p[i * CLASSES + k] > p[i * CLASSES + best] ? k : best;
       right += best == labels[i];
       loss -= log(p[i * CLASSES + labels[i]]);
     }
-    HELIO_SCOPE(strategy) penalty = 0;
     double numbers[MOST_NUMBERS];
     int count;
     read_weights(model, numbers, &count);
-    penalty = 0;
     for (int i = 0; i < FEATURES * 8; i++) penalty += 0.01 * numbers[i] * numbers[i];
     helio_logs *logs = helio_evaluate(model, .x = some_x(), .y = some_y(), .batch_size = 9, .verbose = HELIO_QUIET);
     assert_made(logs);
