@@ -256,17 +256,19 @@ static void hand_out(const helio_values *values, void *const *brought, int count
   }
 }
 
-/* Whichever replica's thread it is on, its tapes have nothing to do with it. */
+/* Whichever replica's thread it is on, its tapes have nothing to do with it. While the user's function runs nothing of
+ * the others' is looked at: they leave without this thread if it is abandoned. */
 static helio_status merge(void *const *brought, int count) {
-  const visit *first = brought[0];
+  const visit first = *(const visit *)brought[0];
   hi_tapes tapes = hi_tapes_set((hi_tapes){0});
-  hi_device *first_device = first->strategy->replicas.devices[0];
+  hi_device *first_device = first.strategy->replicas.devices[0];
   helio_scope pool = helio_pool_enter(), device = {0};
   if (first_device) device = hi_placement_enter(first_device);
   helio_values *inputs = gather_inputs(brought, count);
-  helio_values *result = inputs ? first->function(first->strategy, first->argument, inputs) : NULL;
-  hi_done(); /* an abandoned thread goes no further: the others have left with what they brought */
-  if (!helio_error_pending() && result && hi_values_usable(first->strategy, result)) hand_out(result, brought, count);
+  hi_doing("a function of helio_merge_call()", NULL);
+  helio_values *result = inputs ? first.function(first.strategy, first.argument, inputs) : NULL;
+  hi_done();
+  if (!helio_error_pending() && result && hi_values_usable(first.strategy, result)) hand_out(result, brought, count);
   if (first_device) helio_device_leave(&device);
   helio_pool_leave(&pool);
   hi_tapes_set(tapes);
