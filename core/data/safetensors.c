@@ -14,6 +14,7 @@
 
 #include "data/json.h"
 #include "data/replacement.h"
+#include "device/copy.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
@@ -568,6 +569,17 @@ helio_status hi_safetensors_add(hi_safetensors_writer *writer, const char *name,
 helio_status hi_safetensors_add_source(hi_safetensors_writer *writer, const char *name, helio_type type,
                                        const helio_shape *shape, hi_safetensors_source *source, void *user) {
   return note(writer, add(writer, name, (addition){.type = type, .shape = *shape, .source = source, .user = user}));
+}
+
+static helio_status read_from_device(void *user, uint64_t offset, void *buffer, size_t bytes) {
+  const helio_tensor *tensor = user;
+  helio_place place = hi_tensor_place(tensor);
+  place.offset += offset;
+  return hi_copy_out(tensor->device, buffer, place, bytes);
+}
+
+helio_status hi_safetensors_add_tensor(hi_safetensors_writer *writer, const char *name, helio_tensor *tensor) {
+  return hi_safetensors_add_source(writer, name, tensor->type, &tensor->shape, read_from_device, tensor);
 }
 
 helio_status hi_safetensors_add_metadata(hi_safetensors_writer *writer, const char *key, const char *value) {

@@ -60,6 +60,7 @@ helio_status hi_safetensors_add(hi_safetensors_writer *writer, const char *name,
                                 const helio_shape *shape, const void *data);
 helio_status hi_safetensors_add_source(hi_safetensors_writer *writer, const char *name, helio_type type,
                                        const helio_shape *shape, hi_safetensors_source *source, void *user);
+helio_status hi_safetensors_add_tensor(hi_safetensors_writer *writer, const char *name, helio_tensor *tensor);
 helio_status hi_safetensors_add_metadata(hi_safetensors_writer *writer, const char *key, const char *value);
 
 /* Writes the file and frees the writer. The data lie in the order of addition, those of wide elements first, so that

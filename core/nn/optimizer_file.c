@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "data/safetensors.h"
-#include "device/copy.h"
 #include "nn/optimizer.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
@@ -52,13 +51,6 @@ static helio_status check_numbers(const char *path, const hi_optimizer_numbers *
 
 /* ---- saving ---- */
 
-static helio_status read_slot(void *user, uint64_t offset, void *buffer, size_t bytes) {
-  const helio_tensor *tensor = user;
-  helio_place place = hi_tensor_place(tensor);
-  place.offset += offset;
-  return hi_copy_out(tensor->device, buffer, place, bytes);
-}
-
 static helio_status check(const helio_optimizer *optimizer) {
   if (!optimizer) return hi_fail(HELIO_INVALID_ARGUMENT, "the optimizer is NULL");
   if (!atomic_load(&optimizer->ready)) {
@@ -84,8 +76,7 @@ helio_status helio_save_optimizer(helio_optimizer *optimizer, const char *path) 
   }
   for (int i = 0; i < optimizer->listed.count && !status; i++) {
     const helio_variable *slot = optimizer->listed.at[i];
-    helio_tensor *tensor = hi_variable_tensor(slot);
-    status = hi_safetensors_add_source(writer, slot->name, tensor->type, &tensor->shape, read_slot, tensor);
+    status = hi_safetensors_add_tensor(writer, slot->name, hi_variable_tensor(slot));
   }
   if (!status) return hi_safetensors_finish(writer);
   hi_safetensors_abandon(writer);

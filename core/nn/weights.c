@@ -224,17 +224,10 @@ helio_tensor *helio_regularization_loss(helio_model *model) {
 
 /* ---- files ---- */
 
-static helio_status read_part(void *user, uint64_t offset, void *buffer, size_t bytes) {
-  const helio_tensor *tensor = user;
-  helio_place place = hi_tensor_place(tensor);
-  place.offset += offset;
-  return hi_copy_out(tensor->device, buffer, place, bytes);
-}
-
 static helio_status save_one(void *user, const char *name, hi_weight *weight) {
   helio_tensor *tensor = hi_variable_usable(weight->variable) ? hi_variable_read(weight->variable) : NULL;
   if (!tensor) return helio_error_pending();
-  return hi_safetensors_add_source(user, name, tensor->type, &tensor->shape, read_part, tensor);
+  return hi_safetensors_add_tensor(user, name, tensor);
 }
 
 helio_status hi_weights_add(helio_layer *owner, hi_safetensors_writer *writer) {

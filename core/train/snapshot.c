@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "data/json.h"
-#include "device/copy.h"
 #include "nn/architecture.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
@@ -164,17 +163,10 @@ static char *text_of_training(const hi_snapshot *s) {
   return text;
 }
 
-static helio_status read_tensor(void *user, uint64_t offset, void *buffer, size_t bytes) {
-  const helio_tensor *tensor = user;
-  helio_place place = hi_tensor_place(tensor);
-  place.offset += offset;
-  return hi_copy_out(tensor->device, buffer, place, bytes);
-}
-
 static helio_status add_variable(void *user, const char *name, helio_variable *variable) {
   helio_tensor *tensor = hi_variable_usable(variable) ? hi_variable_read(variable) : NULL;
   if (!tensor) return helio_error_pending();
-  return hi_safetensors_add_source(user, name, tensor->type, &tensor->shape, read_tensor, tensor);
+  return hi_safetensors_add_tensor(user, name, tensor);
 }
 
 static helio_status fill(void *user, hi_safetensors_writer *writer) {

@@ -185,6 +185,20 @@ static helio_status sum_rows(void *argument, const helio_element *inputs, helio_
   return helio_error_pending();
 }
 
+/* Over all batches, with whatever replicas are left. */
+static double sum_all(helio_strategy *strategy, helio_dataset *dataset) {
+  double total = 0;
+  helio_distributed_iterator *batches = iterate(strategy, dataset);
+  for (helio_values *batch, *sums; (batch = helio_next_values(batches));) {
+    do {
+      sums = helio_run(strategy, sum_rows, NULL, batch);
+    } while (!sums && helio_retry(strategy, &batch));
+    total += helio_item(helio_reduce(strategy, HELIO_SUM, sums));
+  }
+  assert_ok(helio_error_pending());
+  return total;
+}
+
 /* What fails late is noticed before its numbers are used, also where nothing is updated. */
 static void a_late_failure_does_not_spoil_an_evaluation(void **state) {
   (void)state;
@@ -195,14 +209,7 @@ static void a_late_failure_does_not_spoil_an_evaluation(void **state) {
     HELIO_POOL {
       start_wrapped(rule);
       helio_strategy *strategy = mirrored_over(3, NULL, "reduce-to-one");
-      helio_distributed_iterator *batches = iterate(strategy, make_samples());
-      for (helio_values *batch, *sums; (batch = helio_next_values(batches));) {
-        do {
-          sums = helio_run(strategy, sum_rows, NULL, batch);
-        } while (!sums && helio_retry(strategy, &batch));
-        total += helio_item(helio_reduce(strategy, HELIO_SUM, sums));
-      }
-      assert_ok(helio_error_pending());
+      total = sum_all(strategy, make_samples());
       assert_int_equal(helio_num_replicas(strategy), 2);
     }
     for (int i = 0; i < SAMPLES * 2; i++) right += sin(i) * sin(i);
@@ -254,14 +261,7 @@ static void a_map_outlives_the_first_device(void **state) {
   double total = 0, right = 0;
   start_wrapped("kernel@2/0:fail");
   helio_strategy *strategy = mirrored_over(3, NULL, "reduce-to-one");
-  helio_distributed_iterator *batches = iterate(strategy, helio_dataset_map(make_samples(), double_features));
-  for (helio_values *batch, *sums; (batch = helio_next_values(batches));) {
-    do {
-      sums = helio_run(strategy, sum_rows, NULL, batch);
-    } while (!sums && helio_retry(strategy, &batch));
-    total += helio_item(helio_reduce(strategy, HELIO_SUM, sums));
-  }
-  assert_ok(helio_error_pending());
+  total = sum_all(strategy, helio_dataset_map(make_samples(), double_features));
   assert_int_equal(helio_num_replicas(strategy), 2);
   for (int i = 0; i < SAMPLES * 2; i++) right += 4 * sin(i) * sin(i);
   assert_true(fabs(total - right) <= 1e-12 * right);
