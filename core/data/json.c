@@ -60,12 +60,16 @@ json_t *hi_json_key(hi_json_walk *walk) {
  * may need is asked for before; what it did not get all the same is seen by errno. */
 json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error) {
   enum { NEEDED_PER_BYTE = 75, NEEDED = 4096 };
+  int before = errno; /* which may tell the caller of a lack of memory as well */
   errno = 0;
   void *needed = malloc(NEEDED + NEEDED_PER_BYTE * length);
   bool enough = needed;
   free(needed);
   json_t *value = enough ? json_loadb(text, length, flags, error) : NULL;
-  if (enough && errno != ENOMEM) return value;
+  if (enough && errno != ENOMEM) {
+    errno = before;
+    return value;
+  }
   json_decref(value);
   *error = (json_error_t){0};
   return NULL;
@@ -109,19 +113,30 @@ bool hi_json_end(hi_json_walk *walk) {
 }
 
 /* Not json_dumps(): what that returns is to be freed as the program around us told jansson to. */
+char *hi_json_text(const json_t *value) {
+  size_t length = json_dumpb(value, NULL, 0, JSON_ENCODE_ANY); /* 0 of NULL */
+  char *text = length ? malloc(length + 1) : NULL;
+  if (!text) return NULL;
+  if (json_dumpb(value, text, length, JSON_ENCODE_ANY) == length) {
+    text[length] = 0;
+    return text;
+  }
+  free(text);
+  return NULL;
+}
+
 helio_status hi_json_quoted(const char *text, char **result) {
   errno = 0;
   json_t *string = json_string(text);
-  size_t length = json_dumpb(string, NULL, 0, JSON_ENCODE_ANY); /* 0 of NULL */
-  char *quoted = length ? malloc(length + 1) : NULL;
-  bool whole = quoted && json_dumpb(string, quoted, length, JSON_ENCODE_ANY) == length;
-  helio_status status = whole ? HELIO_OK : errno == ENOMEM ? HELIO_OUT_OF_MEMORY : HELIO_INVALID_ARGUMENT;
+  char *quoted = hi_json_text(string);
   json_decref(string);
-  if (status) {
-    free(quoted);
-    return status;
-  }
-  quoted[length] = 0;
+  if (!quoted) return errno == ENOMEM ? HELIO_OUT_OF_MEMORY : HELIO_INVALID_ARGUMENT;
   *result = quoted;
   return HELIO_OK;
+}
+
+void hi_make_printable(char *text) {
+  for (; *text; text++) {
+    if ((unsigned char)*text < 32 || *text == 127) *text = '?';
+  }
 }

@@ -32,9 +32,15 @@ json_t *hi_json_value(hi_json_walk *walk, size_t limit);
 /* Nothing but white space may follow. False with a problem. */
 bool hi_json_end(hi_json_walk *walk);
 
+/* A value as text, which the caller frees with free(). NULL, without the error set, if memory is out. */
+char *hi_json_text(const json_t *value);
+
 /* A string as JSON, quoted, which the caller frees with free(). HELIO_INVALID_ARGUMENT, without the error set: it is
  * not UTF-8; HELIO_OUT_OF_MEMORY, likewise. */
 helio_status hi_json_quoted(const char *text, char **quoted);
+
+/* Text of somebody's file may stand in a message, but must not move the cursor of a terminal: replaces what would. */
+void hi_make_printable(char *text);
 
 /* json_loadb(). Where memory is out it is NULL, and the text of the error is empty. */
 json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error);

@@ -96,7 +96,6 @@ static helio_status no_memory(const char *path) {
   return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for the list of its tensors", path);
 }
 
-/* Names of the file's stand in messages, but must not move the cursor of somebody's terminal. */
 static helio_status HELIO_PRINTF(4, 5)
     fail_at(const hi_safetensors *file, helio_status status, uint64_t byte, const char *format, ...) {
   char cause[500];
@@ -104,9 +103,7 @@ static helio_status HELIO_PRINTF(4, 5)
   va_start(arguments, format);
   vsnprintf(cause, sizeof cause, format, arguments);
   va_end(arguments);
-  for (char *c = cause; *c; c++) {
-    if ((unsigned char)*c < 32 || *c == 127) *c = '?';
-  }
+  hi_make_printable(cause);
   return hi_fail(status, "%s, byte %" PRIu64 ": %s", file->path, byte, cause);
 }
 

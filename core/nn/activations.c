@@ -160,6 +160,7 @@ const hi_layer_kind hi_activation_kind = {
     .shape = hi_shape_of_input,
     .call = activation_call,
     .fields = activation_fields,
+    .no_build_config = true,
 };
 
 static const hi_field softmax_fields[] = {
@@ -178,6 +179,8 @@ const hi_layer_kind hi_softmax_kind = {
     .shape = softmax_shape,
     .call = softmax_call,
     .fields = softmax_fields,
+    .no_build_config = true,
+    .call_arguments = "{\"mask\": null}",
 };
 
 static const hi_field relu_fields[] = {
@@ -198,4 +201,5 @@ const hi_layer_kind hi_relu_kind = {
     .shape = hi_shape_of_input,
     .call = relu_call,
     .fields = relu_fields,
+    .no_build_config = true,
 };

@@ -10,6 +10,23 @@
 /* What Keras' get_config() gives for such a layer, to be freed with free(). NULL with the error set. */
 char *hi_layer_config(const helio_layer *layer);
 
+/* The same as JSON, which is the caller's, under the name that the layer has in a model. NULL with the error set. */
+json_t *hi_layer_to_json(const helio_layer *layer, const char *name);
+
+/* helio_layer_from_config() of a config that is JSON already, an object. */
+helio_layer *hi_layer_from_json(const char *class_name, const json_t *config);
+
+/* The keys of all layers, which hi_layer_common has. */
+extern const hi_field hi_common_fields[];
+
+/* Those of an InputLayer, which is a layer only there. */
+typedef struct hi_input_config {
+  helio_shape batch_shape;
+  helio_type type;
+  const char *name;
+} hi_input_config;
+extern const hi_field hi_input_fields[];
+
 /* ---- config_fields.c: options one by one ---- */
 
 /* NULL if there is none of that name. */
@@ -18,6 +35,9 @@ const hi_field *hi_field_of(const hi_field *fields, const char *name);
 /* Reads the value of one key into the options at `base`, for which strings are borrowed. Fails, with the key, for a
  * value that is wrong or not supported, and for a key that is not known, where `field` is NULL. */
 helio_status hi_field_read(const hi_field *field, const char *key, const json_t *value, void *base);
+
+/* "the key '…' is not known" */
+helio_status hi_field_unknown(const char *key);
 
 /* Reads all keys of a config. */
 helio_status hi_fields_read(const hi_field *fields, const json_t *config, void *base);

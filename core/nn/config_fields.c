@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "data/json.h"
 #include "nn/config_forms.h"
 #include "runtime/error.h"
 
@@ -22,6 +23,8 @@ static const hi_form *const forms[] = {
     [HI_FIELD_BORDERS] = &hi_form_borders,
     [HI_FIELD_NAME] = &hi_form_name,
     [HI_FIELD_TYPE] = &hi_form_type,
+    [HI_FIELD_INPUT_TYPE] = &hi_form_input_type,
+    [HI_FIELD_BATCH_SHAPE] = &hi_form_batch_shape,
     [HI_FIELD_FIXED] = &hi_form_fixed,
 };
 
@@ -38,8 +41,15 @@ const hi_field *hi_field_of(const hi_field *fields, const char *name) {
   return NULL;
 }
 
+helio_status hi_field_unknown(const char *key) {
+  char shown[101];
+  snprintf(shown, sizeof shown, "%s", key);
+  hi_make_printable(shown);
+  return hi_fail(HELIO_NOT_SUPPORTED, "the key '%s' is not known", shown);
+}
+
 helio_status hi_field_read(const hi_field *field, const char *key, const json_t *value, void *base) {
-  if (!field) return hi_fail(HELIO_NOT_SUPPORTED, "the key '%.100s' is not known", key);
+  if (!field) return hi_field_unknown(key);
   helio_status status = forms[field->kind]->read(field, value, (char *)base + field->offset);
   if (status) hi_error_prefix("'%s': ", key);
   return status;

@@ -15,11 +15,11 @@ typedef struct hi_form {
 
 /* config_numbers.c */
 extern const hi_form hi_form_int, hi_form_int64, hi_form_real, hi_form_flag, hi_form_seed;
-extern const hi_form hi_form_pair, hi_form_borders, hi_form_shape, hi_form_axes;
+extern const hi_form hi_form_pair, hi_form_borders, hi_form_shape, hi_form_batch_shape, hi_form_axes;
 
 /* config_objects.c */
 extern const hi_form hi_form_padding, hi_form_interpolation, hi_form_name, hi_form_fixed;
-extern const hi_form hi_form_activation, hi_form_type, hi_form_initializer, hi_form_regularizer;
+extern const hi_form hi_form_activation, hi_form_type, hi_form_input_type, hi_form_initializer, hi_form_regularizer;
 
 /* "expected …, got …" */
 helio_status hi_form_refuse(helio_status status, const char *expected, const json_t *value);

@@ -166,6 +166,31 @@ static json_t *write_shape(const hi_field *field, const void *place) {
   return write_list(shape->extent, shape->rank);
 }
 
+static helio_status read_batch_shape(const hi_field *field, const json_t *value, void *place) {
+  helio_shape shape = {.rank = (int)json_array_size(value)};
+  (void)field;
+  bool good = json_is_array(value) && json_array_size(value) >= 1 && json_array_size(value) <= HELIO_MAX_RANK;
+  for (int i = 0; good && i < shape.rank; i++) {
+    const json_t *extent = json_array_get(value, (size_t)i);
+    shape.extent[i] = json_is_null(extent) ? HI_ANY : json_integer_value(extent);
+    good = json_is_null(extent) || (json_is_integer(extent) && shape.extent[i] >= 0);
+  }
+  if (json_is_null(value)) return HELIO_OK;
+  if (!good) return hi_form_refuse(HELIO_INVALID_ARGUMENT, "the shape of a batch", value);
+  *(helio_shape *)place = shape;
+  return HELIO_OK;
+}
+
+static json_t *write_batch_shape(const hi_field *field, const void *place) {
+  const helio_shape *shape = place;
+  json_t *list = shape->rank ? json_array() : json_null();
+  (void)field;
+  for (int i = 0; i < shape->rank; i++) {
+    json_array_append_new(list, shape->extent[i] == HI_ANY ? json_null() : json_integer(shape->extent[i]));
+  }
+  return list;
+}
+
 static helio_status read_axes(const hi_field *field, const json_t *value, void *place) {
   int64_t numbers[HELIO_MAX_RANK];
   helio_axes axes = {.count = 1};
@@ -198,4 +223,5 @@ const hi_form hi_form_seed = {read_seed, write_seed};
 const hi_form hi_form_pair = {read_pair, write_pair};
 const hi_form hi_form_borders = {read_borders, write_borders};
 const hi_form hi_form_shape = {read_shape, write_shape};
+const hi_form hi_form_batch_shape = {read_batch_shape, write_batch_shape};
 const hi_form hi_form_axes = {read_axes, write_axes};

@@ -164,6 +164,22 @@ static json_t *write_type(const hi_field *field, const void *place) {
   return serialized("keras", "DTypePolicy", type_fields, &name);
 }
 
+static helio_status read_input_type(const hi_field *field, const json_t *value, void *place) {
+  const char *name = json_string_value(value);
+  (void)field;
+  for (helio_type type = HELIO_FLOAT32; name && hi_type_valid(type); type++) {
+    if (strcmp(name, helio_type_name(type)) != 0) continue;
+    *(helio_type *)place = type;
+    return HELIO_OK;
+  }
+  return hi_form_refuse(HELIO_NOT_SUPPORTED, "the name of one of our types", value);
+}
+
+static json_t *write_input_type(const hi_field *field, const void *place) {
+  (void)field;
+  return json_string(helio_type_name(*(const helio_type *)place));
+}
+
 /* ---- initializers ---- */
 
 static const hi_field constant_fields[] = {
@@ -295,5 +311,6 @@ const hi_form hi_form_name = {read_name, write_name};
 const hi_form hi_form_fixed = {read_fixed, write_fixed};
 const hi_form hi_form_activation = {read_activation, write_activation};
 const hi_form hi_form_type = {read_type, write_type};
+const hi_form hi_form_input_type = {read_input_type, write_input_type};
 const hi_form hi_form_initializer = {read_initializer, write_initializer};
 const hi_form hi_form_regularizer = {read_regularizer, write_regularizer};

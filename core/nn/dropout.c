@@ -66,4 +66,6 @@ const hi_layer_kind hi_dropout_kind = {
     .build = build,
     .call = call,
     .fields = fields,
+    .no_build_config = true,
+    .call_arguments = "{\"training\": false}",
 };

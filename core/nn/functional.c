@@ -380,6 +380,16 @@ helio_model *helio_model_with(const helio_model_options *given) {
   return NULL;
 }
 
+const helio_node *hi_model_next_use(const hi_model *model, const helio_layer *layer, const helio_node *previous) {
+  const helio_node *next = NULL;
+  for (int i = 0; i < model->step_count; i++) {
+    const helio_node *node = model->steps[i].node;
+    if (node->layer != layer || (previous && node->applied <= previous->applied)) continue;
+    if (!next || node->applied < next->applied) next = node;
+  }
+  return next;
+}
+
 /* ---- calling ---- */
 
 /* Which of the model's inputs a step is, −1 if it is none. */

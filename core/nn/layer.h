@@ -26,7 +26,9 @@ typedef enum hi_field_kind {
   HI_FIELD_SEED,          /* uint64_t; null: 0 */
   HI_FIELD_BORDERS,       /* int[4]: Keras' padding of images in its three forms */
   HI_FIELD_NAME,          /* const char *; null: NULL */
-  HI_FIELD_TYPE,          /* helio_type; null: 0 */
+  HI_FIELD_TYPE,          /* helio_type of layers; null: 0 */
+  HI_FIELD_INPUT_TYPE,    /* helio_type, any of them, by its name alone */
+  HI_FIELD_BATCH_SHAPE,   /* helio_shape with the batch; null in it: HI_ANY; null: rank 0 */
   HI_FIELD_FIXED,         /* not an option of ours: must be what `only` says, as JSON text */
 } hi_field_kind;
 
@@ -64,6 +66,11 @@ typedef struct hi_layer_kind {
   helio_tensor *(*call)(helio_layer *layer, helio_tensor *const *inputs, int count, bool training);
 
   const hi_field *fields; /* the last one has no name */
+
+  /* What Keras notes in a model's JSON besides: whether a layer has no build_config, because it was built before it met
+   * an input; and arguments of calls other than the inputs, as JSON, NULL: none. */
+  bool no_build_config;
+  const char *call_arguments;
 } hi_layer_kind;
 
 /* What all options end in. */

@@ -47,6 +47,7 @@ void hi_model_free(hi_model *model) {
   free(model->names);
   free(model->input_shapes);
   free(model->input_types);
+  free(model->input_name);
   free((void *)model->weights.at);
   free((void *)model->trainable.at);
   free((void *)model->non_trainable.at);
@@ -61,6 +62,13 @@ static int find_name(const hi_model *model, const char *name) {
     if (strcmp(model->names[i], name) == 0) return i;
   }
   return -1;
+}
+
+const char *hi_name_within(const hi_model *model, const helio_layer *layer) {
+  for (int i = 0; i < model->layer_count; i++) {
+    if (model->layers[i] == layer) return model->names[i];
+  }
+  return hi_layer_label(layer);
 }
 
 /* The name that the layer has, or has not yet: then the first of "dense", "dense_1", … that is free. */
@@ -80,6 +88,18 @@ static char *name_for(const hi_model *model, const helio_layer *layer) {
     name = NULL;
   }
   return name;
+}
+
+helio_status hi_rename_within(helio_layer *owner, const helio_layer *layer, const char *name) {
+  hi_model *model = owner->model;
+  int i = 0;
+  while (model->layers[i] != layer) i++;
+  if (strcmp(model->names[i], name) == 0) return HELIO_OK;
+  char *copy = strdup(name);
+  if (!copy) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of a layer");
+  free(model->names[i]);
+  model->names[i] = copy;
+  return HELIO_OK;
 }
 
 static bool make_room(hi_model *model) {
@@ -430,7 +450,7 @@ static void first_call(helio_layer *owner, const helio_tensor *x, const helio_te
   if (!atomic_load(&owner->built)) {
     owner->output_shape = y->shape;
     if (y->shape.rank > 0) owner->output_shape.extent[0] = HI_ANY;
-    if (x->shape.rank > 0) owner->model->first_batch = x->shape.extent[0];
+    owner->model->first_input = x->shape;
     atomic_store(&owner->built, true);
   }
   hi_build_unlock(before);

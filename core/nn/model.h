@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "data/safetensors.h"
 #include "nn/layer.h"
 
 /* A place in a graph of layers: what a layer makes of other nodes. */
@@ -47,7 +48,12 @@ struct hi_model {
   helio_call_function call; /* the user's own */
   void *self;
 
-  int64_t first_batch; /* of the call that made the variables, shown in summaries; 0: they were made without one */
+  /* of the call that made the variables, its batch shown in summaries; rank 0: they were made without one */
+  helio_shape first_input;
+
+  /* as Keras' JSON had it, for it to be so again */
+  char *input_name;                   /* of a sequential model's InputLayer; NULL: "input_layer" */
+  bool inputs_listed, outputs_listed; /* of a functional model: one alone stands in a list */
 
   pthread_mutex_t lock; /* of the lists */
   unsigned generation;  /* of hi_variables_generation() when they were made */
@@ -70,6 +76,10 @@ helio_status hi_with_batch(const helio_shape *sample, helio_shape *batch);
 /* Takes a layer in, under a name that no other has. */
 helio_status hi_model_take(helio_layer *owner, helio_layer *layer);
 
+/* The name that a layer has there; and gives one that it has another, which the caller knows to be free. */
+const char *hi_name_within(const hi_model *model, const helio_layer *layer);
+helio_status hi_rename_within(helio_layer *owner, const helio_layer *layer, const char *name);
+
 /* hi_layer_call for models. */
 helio_tensor *hi_model_call(helio_layer *owner, helio_tensor *const *inputs, int count, bool training,
                             helio_tensor **outputs);
@@ -82,6 +92,9 @@ void hi_functional_free(hi_model *model);
 /* The shape of one of a functional model's outputs for inputs of these shapes. */
 helio_status hi_functional_shapes(const helio_layer *owner, const helio_shape *inputs, int count, helio_shape *outputs);
 
+/* The node of a layer in a functional model that was made next after `previous`, NULL: the first; NULL: none was. */
+const helio_node *hi_model_next_use(const hi_model *model, const helio_layer *layer, const helio_node *previous);
+
 /* Is the object a model, and has it all its variables? Sets the error if not. */
 bool hi_model_usable(const helio_layer *model);
 bool hi_model_ready(const helio_layer *model);
@@ -92,6 +105,14 @@ helio_status hi_model_visit(helio_layer *owner, hi_weight_visitor *visitor, void
 
 /* The sum of all regularizers' losses; NULL, without an error, where there are none. The model has its variables. */
 helio_tensor *hi_model_penalty(helio_layer *model);
+
+/* Adds all variables to a file that is to be written. Some are joined from several copies, so a pool of the caller's
+ * must last until the file is finished. */
+helio_status hi_weights_add(helio_layer *owner, hi_safetensors_writer *writer);
+
+/* helio_save_weights() and helio_save_model(), helio_load_weights() of a file that is open. */
+helio_status hi_model_save(helio_layer *owner, const char *path, bool architecture);
+helio_status hi_weights_load(helio_layer *owner, hi_safetensors *file, const char *path);
 
 /* helio_model_summary_text, with a line for the variables of an optimizer; NULL: there is none. */
 char *hi_model_summary_text(helio_layer *owner, int columns, const helio_variables *optimizer);

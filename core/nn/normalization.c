@@ -241,6 +241,7 @@ const hi_layer_kind hi_batch_normalization_kind = {
     .build = batch_build,
     .call = batch_call,
     .fields = batch_fields,
+    .call_arguments = "{\"mask\": null}",
 };
 
 static const hi_field layer_fields[] = {

@@ -138,11 +138,13 @@ static const hi_field global_fields[] = {
 
 #define WINDOW_KIND                                                                                                    \
   .options_size = sizeof(helio_pool_options), .common = offsetof(helio_pool_options, name), .least_inputs = 1,         \
-  .most_inputs = 1, .check = window_check, .shape = window_shape, .call = window_call, .fields = window_fields
+  .most_inputs = 1, .check = window_check, .shape = window_shape, .call = window_call, .fields = window_fields,        \
+  .no_build_config = true
 
 #define GLOBAL_KIND                                                                                                    \
   .options_size = sizeof(helio_global_pool_options), .common = offsetof(helio_global_pool_options, name),              \
-  .least_inputs = 1, .most_inputs = 1, .shape = global_shape, .call = global_call, .fields = global_fields
+  .least_inputs = 1, .most_inputs = 1, .shape = global_shape, .call = global_call, .fields = global_fields,            \
+  .no_build_config = true
 
 const hi_layer_kind hi_max_pool1d_kind = {.class_name = "MaxPooling1D", .base_name = "max_pooling1d", WINDOW_KIND};
 const hi_layer_kind hi_max_pool2d_kind = {.class_name = "MaxPooling2D", .base_name = "max_pooling2d", WINDOW_KIND};
@@ -156,6 +158,10 @@ const hi_layer_kind hi_global_max_pool1d_kind = {
 const hi_layer_kind hi_global_max_pool2d_kind = {
     .class_name = "GlobalMaxPooling2D", .base_name = "global_max_pooling2d", GLOBAL_KIND};
 const hi_layer_kind hi_global_average_pool1d_kind = {
-    .class_name = "GlobalAveragePooling1D", .base_name = "global_average_pooling1d", GLOBAL_KIND};
+    .class_name = "GlobalAveragePooling1D",
+    .base_name = "global_average_pooling1d",
+    GLOBAL_KIND,
+    .call_arguments = "{\"mask\": null}",
+};
 const hi_layer_kind hi_global_average_pool2d_kind = {
     .class_name = "GlobalAveragePooling2D", .base_name = "global_average_pooling2d", GLOBAL_KIND};

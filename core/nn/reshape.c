@@ -146,6 +146,7 @@ const hi_layer_kind hi_reshape_kind = {
     .shape = reshape_shape,
     .call = reshape_by_rule,
     .fields = reshape_fields,
+    .no_build_config = true,
 };
 
 static const hi_field permute_fields[] = {

@@ -216,23 +216,12 @@ static void put_shape(FILE *out, const helio_shape *shape, int64_t batch) {
   fputc(')', out);
 }
 
-/* The node of a layer that was made next after `previous`, or first; NULL: there is none. */
-static const helio_node *next_node(const hi_model *model, const helio_layer *layer, const helio_node *previous) {
-  const helio_node *next = NULL;
-  for (int i = 0; i < model->step_count; i++) {
-    const helio_node *node = model->steps[i].node;
-    if (node->layer != layer || (previous && node->applied <= previous->applied)) continue;
-    if (!next || node->applied < next->applied) next = node;
-  }
-  return next;
-}
-
 /* In a graph a layer may have several shapes: Keras shows that of its last use. */
 static void put_shapes(FILE *out, const hi_model *model, int index, const helio_shape *shape) {
   const helio_node *last = NULL, *node = NULL;
-  while ((node = next_node(model, model->layers[index], last))) last = node;
+  while ((node = hi_model_next_use(model, model->layers[index], last))) last = node;
   if (!last) {
-    put_shape(out, shape, model->first_batch);
+    put_shape(out, shape, model->first_input.rank > 0 ? model->first_input.extent[0] : 0);
     return;
   }
   if (last->output_count > 1) fputc('[', out);
@@ -243,20 +232,15 @@ static void put_shapes(FILE *out, const hi_model *model, int index, const helio_
   if (last->output_count > 1) fputc(']', out);
 }
 
-static const char *name_within(const hi_model *model, const helio_layer *layer) {
-  for (int i = 0; i < model->layer_count; i++) {
-    if (model->layers[i] == layer) return model->names[i];
-  }
-  return hi_layer_label(layer);
-}
-
 /* "left[0][0], encoder[1][0]": a layer, which of its uses, which of its outputs. */
 static void put_connections(FILE *out, const hi_model *model, const helio_layer *layer) {
   int count = 0;
-  for (const helio_node *node = next_node(model, layer, NULL); node; node = next_node(model, layer, node)) {
+  for (const helio_node *node = hi_model_next_use(model, layer, NULL); node;
+       node = hi_model_next_use(model, layer, node)) {
     for (int i = 0; i < node->input_count; i++, count++) {
       const helio_node *input = node->inputs[i], *first = input->first ? input->first : input;
-      fprintf(out, "%s%s[%d][%d]", count ? ", " : "", name_within(model, first->layer), first->applied, input->output);
+      fprintf(out, "%s%s[%d][%d]", count ? ", " : "", hi_name_within(model, first->layer), first->applied,
+              input->output);
     }
   }
   if (count == 0) fputc('-', out);

@@ -6,6 +6,7 @@
 
 #include "data/safetensors.h"
 #include "device/copy.h"
+#include "nn/architecture.h"
 #include "nn/model.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
@@ -236,13 +237,18 @@ static helio_status save_one(void *user, const char *name, hi_weight *weight) {
   return hi_safetensors_add_source(user, name, tensor->type, &tensor->shape, read_part, tensor);
 }
 
-helio_status helio_save_weights(helio_model *model, const char *path) {
-  if (hi_enter(__func__) || !hi_model_ready(model)) return helio_error_pending();
+helio_status hi_weights_add(helio_layer *owner, hi_safetensors_writer *writer) {
+  return hi_model_visit(owner, save_one, writer);
+}
+
+helio_status hi_model_save(helio_layer *model, const char *path, bool architecture) {
+  if (!hi_model_ready(model)) return helio_error_pending();
   if (!path) return hi_fail(HELIO_INVALID_ARGUMENT, "the path is NULL");
   hi_safetensors_writer *writer = hi_safetensors_begin(path);
   if (!writer) return helio_error_pending();
   helio_scope pool = helio_pool_enter(); /* of values that are joined from several copies */
-  helio_status status = hi_model_visit(model, save_one, writer);
+  helio_status status = hi_weights_add(model, writer);
+  if (!status && architecture) status = hi_architecture_add(model, writer);
   if (!status) status = hi_safetensors_add_metadata(writer, "format", "helio");
   if (status) {
     hi_safetensors_abandon(writer);
@@ -251,6 +257,11 @@ helio_status helio_save_weights(helio_model *model, const char *path) {
   }
   helio_pool_leave(&pool);
   return status;
+}
+
+helio_status helio_save_weights(helio_model *model, const char *path) {
+  helio_status status = hi_enter(__func__);
+  return status ? status : hi_model_save(model, path, false);
 }
 
 typedef struct loader {
@@ -329,14 +340,20 @@ static helio_status load(helio_model *model, loader *l) {
   return status;
 }
 
+helio_status hi_weights_load(helio_layer *owner, hi_safetensors *file, const char *path) {
+  if (!hi_model_ready(owner)) return helio_error_pending();
+  loader l = {.path = path, .file = file};
+  helio_scope pool = helio_pool_enter();
+  helio_status status = load(owner, &l);
+  helio_pool_leave(&pool);
+  return status;
+}
+
 helio_status helio_load_weights(helio_model *model, const char *path) {
   if (hi_enter(__func__) || !hi_model_ready(model)) return helio_error_pending();
   if (!path) return hi_fail(HELIO_INVALID_ARGUMENT, "the path is NULL");
-  loader l = {.path = path, .file = hi_safetensors_open_verified(path)};
-  if (!l.file) return helio_error_pending();
-  helio_scope pool = helio_pool_enter();
-  helio_status status = load(model, &l);
-  helio_pool_leave(&pool);
-  hi_safetensors_close(l.file);
+  hi_safetensors *file = hi_safetensors_open_verified(path);
+  helio_status status = file ? hi_weights_load(model, file, path) : helio_error_pending();
+  hi_safetensors_close(file);
   return status;
 }

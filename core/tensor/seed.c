@@ -46,6 +46,14 @@ helio_status hi_seed_count(uint64_t name, uint64_t *times) {
   return list ? HELIO_OK : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for counting what was drawn");
 }
 
+uint64_t hi_seed_now(void) {
+  return atomic_load(&process_seed);
+}
+
+void hi_seed_resume(uint64_t seed) {
+  atomic_store(&process_seed, seed);
+}
+
 void hi_seed_start(void) {
   set_seed(hi_environment_number(HI_SEED));
 }

@@ -8,6 +8,10 @@
 /* Takes the seed from the environment. */
 void hi_seed_start(void);
 
+/* The seed; and the one of a training that goes on: what was drawn is not forgotten. */
+uint64_t hi_seed_now(void);
+void hi_seed_resume(uint64_t seed);
+
 /* A key for random numbers that belongs to a name: the same in every process with the same seed. `seed` 0: the one of
  * helio_set_seed(). */
 uint64_t hi_seed_key(uint64_t seed, const char *name);

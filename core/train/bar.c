@@ -10,7 +10,7 @@
 
 #include "runtime/error.h"
 
-enum { CELLS = 20 };                       /* of Keras' bar */
+enum { CELLS = 20, INDENT = 7 };           /* of Keras' bar; of lines behind a finished one */
 enum { BOLD = 1, GREEN = 32, WHITE = 37 }; /* as terminals number them */
 
 /* ---- text that grows ---- */
@@ -237,13 +237,28 @@ static void put_bar(text *out, const hi_bar_state *state, const parts *shown, in
   put(out, "]");
 }
 
-static void put_values(text *out, const hi_bar_state *state, int count) {
+static void put_value(text *out, const hi_bar_state *state, int index) {
   char number[NUMBER];
-  for (int i = 0; i < count; i++) {
-    put(out, " - ");
-    put_name(out, state->names[i], state->utf8);
-    print_value(number, state->values[i], state->columns > 0);
-    put(out, ": %s", number);
+  put(out, " - ");
+  put_name(out, state->names[index], state->utf8);
+  print_value(number, state->values[index], state->columns > 0);
+  put(out, ": %s", number);
+}
+
+static void put_values(text *out, const hi_bar_state *state, int count) {
+  for (int i = 0; i < count; i++) put_value(out, state, i);
+}
+
+/* What did not fit stands on lines of its own when nothing is drawn over them any more: nothing is left out for good.
+ */
+static void put_rest(text *out, const hi_bar_state *state, int first) {
+  int64_t room = 0;
+  for (int i = first; i < state->value_count; i++) {
+    if (i == first || !take(&room, value_columns(state, i))) {
+      put(out, "\n%*s", INDENT, "");
+      room = state->columns - 1 - INDENT - value_columns(state, i);
+    }
+    put_value(out, state, i);
   }
 }
 
@@ -261,7 +276,10 @@ static void put_terminal_line(text *out, const hi_bar_state *state, const parts 
   }
   if (fits.pace) put(out, " %s", shown->pace);
   put_values(out, state, fits.values);
-  put(out, "\x1b[K%s", state->finished ? "\n" : ""); /* erases what is left of the line before */
+  put(out, "\x1b[K"); /* erases what is left of the line before */
+  if (!state->finished) return;
+  put_rest(out, state, fits.values);
+  put(out, "\n");
 }
 
 char *hi_bar_line(const hi_bar_state *state) {

@@ -30,7 +30,8 @@ typedef struct hi_bar_state {
 char *hi_bar_epoch(int64_t epoch, int64_t epochs);
 
 /* On a terminal the line that replaces the one before it, and takes fewer than `columns` columns: at its end values are
- * left out, then the bar becomes shorter. Elsewhere a line when the epoch is finished, and nothing before. */
+ * left out, then the bar becomes shorter. What was left out of a finished one follows on lines of its own. Elsewhere a
+ * line when the epoch is finished, and nothing before. */
 char *hi_bar_line(const hi_bar_state *state);
 
 typedef struct hi_bar_totals {

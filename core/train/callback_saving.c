@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/folder.h"
+#include "nn/model.h"
 #include "ops/options.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
@@ -19,10 +20,8 @@ typedef struct saving {
   int64_t steps;      /* since the last one that was saved behind */
 } saving;
 
-/* The whole model will need helio_save_model(). */
 static helio_status save_model(helio_model *model, const char *path, bool weights_only) {
-  (void)weights_only;
-  return helio_save_weights(model, path);
+  return weights_only ? helio_save_weights(model, path) : helio_save_model(model, path);
 }
 
 /* With the folders that lead to it. If a device is lost meanwhile, another has the weights too. */
@@ -69,9 +68,19 @@ static helio_status save_if_better(saving *s, const helio_training *t, int64_t b
   return status;
 }
 
+/* That a model cannot be saved as a whole is better known now than behind the first epoch. */
+static helio_status check_model(const saving *s, helio_model *model) {
+  if (s->options.save_weights_only || !atomic_load(&model->built)) return HELIO_OK;
+  char *architecture = helio_model_to_json(model);
+  if (!architecture) hi_error_prefix("the whole model is to be saved, unless .save_weights_only is set: ");
+  free(architecture);
+  return helio_error_pending();
+}
+
 static helio_status begin(void *user, helio_training *t) {
   saving *s = user;
-  return s->options.save_best_only ? hi_monitor_begin(&s->monitor, t) : HELIO_OK;
+  helio_status status = check_model(s, t->model);
+  return status || !s->options.save_best_only ? status : hi_monitor_begin(&s->monitor, t);
 }
 
 static helio_status batch_end(void *user, helio_training *t) {

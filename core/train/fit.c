@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Epochs. */
-#include <math.h>
+#include <stdlib.h>
 
 #include "ops/options.h"
 #include "runtime/clock.h"
@@ -11,22 +11,108 @@
 #include "train/input.h"
 #include "train/pass.h"
 #include "train/progress.h"
+#include "train/signals.h"
+#include "train/snapshot.h"
 
 typedef struct fitting {
-  hi_pass pass;
+  hi_pass pass; /* first */
   const helio_fit_options *options;
   helio_distributed *batches, *validation;
-  helio_distributed_iterator *iterator; /* that serves all epochs; NULL: each has its own */
+  helio_distributed_iterator *iterator; /* of the epoch under way, or of all, a reference; NULL: none yet */
+  int64_t resumed;                      /* steps of this epoch that were taken before the training went on */
+  bool heeds_signals;
+  int signal; /* that ends it; 0: none */
   helio_history *history;
   double begin;
   helio_training totals; /* of all epochs so far */
 } fitting;
 
-/* ---- one epoch ---- */
-
 static helio_status before_step(hi_pass *pass) {
   return hi_tell(&pass->callbacks, batch_begin, &pass->training);
 }
+
+/* ---- checkpoints ---- */
+
+static hi_snapshot snapshot_of(fitting *f) {
+  return (hi_snapshot){.model = f->options->model,
+                       .compiled = f->pass.task.compiled,
+                       .callbacks = &f->pass.callbacks,
+                       .history = f->history};
+}
+
+/* With so many steps taken in an epoch. */
+static helio_status write_checkpoint(fitting *f, int epoch, int64_t step) {
+  int keep = f->options->keep_checkpoints;
+  hi_snapshot s = snapshot_of(f);
+  s.place = (hi_snapshot_place){.epoch = epoch,
+                                .step = step,
+                                .total_steps = f->pass.training.total_steps,
+                                .position = helio_distributed_position(f->iterator)};
+  if (!s.place.position) return helio_error_pending();
+  helio_status status = hi_snapshot_write(&s, f->options->checkpoint, keep == HELIO_NONE ? 0 : keep ? keep : 3);
+  free(s.place.position);
+  return status;
+}
+
+static helio_status checkpoint_behind_step(fitting *f) {
+  helio_training *t = &f->pass.training;
+  int64_t every = f->options->checkpoint_every_steps;
+  f->signal = f->heeds_signals ? hi_signals_asked() : 0;
+  if (f->signal) t->stop = true;
+  bool due = f->signal || (every && t->total_steps % every == 0);
+  return f->options->checkpoint && due ? write_checkpoint(f, t->epoch, t->step) : HELIO_OK;
+}
+
+static helio_status checkpoint_behind_epoch(fitting *f) {
+  const helio_fit_options *o = f->options;
+  int every = o->checkpoint_every_epochs ? o->checkpoint_every_epochs : o->checkpoint_every_steps ? 0 : 1;
+  int next = f->pass.training.epoch + 1;
+  return o->checkpoint && every && next % every == 0 ? write_checkpoint(f, next, 0) : HELIO_OK;
+}
+
+static helio_status open_iterator(fitting *f) {
+  helio_distributed_iterator *iterator = helio_iterate_distributed(f->batches);
+  if (!iterator) return helio_error_pending();
+  hi_hold(iterator);
+  hi_drop(f->iterator);
+  f->iterator = iterator;
+  return HELIO_OK;
+}
+
+/* From the last checkpoint, if there is one. The position of an iteration that has ended is restored as well: the next
+ * one is then the one that would have followed. */
+static helio_status resume(fitting *f) {
+  helio_training *t = &f->pass.training;
+  const hi_compiled *compiled = f->pass.task.compiled;
+  hi_snapshot s = snapshot_of(f);
+  bool found;
+  if (!atomic_load(&f->options->model->built)) {
+    return hi_fail(HELIO_WRONG_STATE,
+                   "%s has no variables yet, into which a checkpoint could be read: give it an input_shape",
+                   f->options->model->title);
+  }
+  const helio_variables *variables = helio_trainable_variables(f->options->model);
+  helio_status status = variables ? helio_optimizer_build(compiled->optimizer, variables) : helio_error_pending();
+  if (!status) status = hi_snapshot_read(&s, f->options->checkpoint, &found);
+  if (status || !found) return status;
+  status = open_iterator(f);
+  if (!status) status = helio_distributed_restore(f->iterator, s.place.position);
+  free(s.place.position);
+  t->epoch = s.place.epoch;
+  t->total_steps = s.place.total_steps;
+  f->resumed = s.place.step;
+  return status;
+}
+
+static helio_status begin_checkpoints(fitting *f) {
+  const helio_fit_options *o = f->options;
+  if (!o->checkpoint) {
+    return o->resume ? hi_fail(HELIO_INVALID_ARGUMENT, "resume needs checkpoint, the folder to go on from") : HELIO_OK;
+  }
+  return o->resume ? resume(f) : hi_snapshot_refuse_others(o->checkpoint);
+}
+
+/* ---- one epoch ---- */
 
 static helio_status behind_step(hi_pass *pass, void *user, const helio_values *batch, helio_values *outputs) {
   helio_training *t = &pass->training;
@@ -38,27 +124,28 @@ static helio_status behind_step(hi_pass *pass, void *user, const helio_values *b
   if (!status && outputs) status = hi_logs_add_tensor(t->batch_logs, "loss", outputs->tensors[0]);
   if (!status) status = hi_tell(&pass->callbacks, batch_end, t);
   t->batch_logs = NULL;
-  return status;
+  return status ? status : checkpoint_behind_step((fitting *)pass);
 }
 
-/* With a number of steps for each epoch the data go on from one to the next. */
-static helio_distributed_iterator *iterator_for(fitting *f) {
-  if (!f->options->steps_per_epoch) return helio_iterate_distributed(f->batches);
-  if (f->iterator) return f->iterator;
-  helio_distributed_iterator *iterator = helio_iterate_distributed(f->batches);
-  if (iterator) hi_hold(iterator);
-  f->iterator = iterator;
-  return iterator;
+/* With a number of steps for each epoch the data go on from one to the next; so they do within an epoch that was
+ * resumed. */
+static helio_status iterator_for_epoch(fitting *f) {
+  bool goes_on = f->iterator && (f->options->steps_per_epoch || f->resumed > 0);
+  return goes_on ? HELIO_OK : open_iterator(f);
 }
 
 static helio_status walk_epoch(fitting *f) {
   helio_training *t = &f->pass.training;
+  helio_status status = iterator_for_epoch(f);
+  if (status) return status;
   hi_walk walk = {.step = hi_train_step,
-                  .batches = iterator_for(f),
+                  .batches = f->iterator,
+                  .first = f->resumed,
                   .most = f->options->steps_per_epoch,
                   .before = before_step,
                   .behind = behind_step};
-  helio_status status = walk.batches ? hi_pass_walk(&f->pass, &walk) : helio_error_pending();
+  f->resumed = 0;
+  status = hi_pass_walk(&f->pass, &walk);
   if (status) return status;
   if (walk.ended && t->step == 0 && f->totals.step == 0) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "there are no batches to train on");
@@ -105,12 +192,14 @@ static helio_status run_epoch(fitting *f) {
   helio_training *t = &f->pass.training;
   helio_logs *logs = hi_logs_new(f->pass.strategy);
   t->validation_seconds = 0;
-  t->step = 0;
+  t->step = f->resumed;
   t->logs = logs ? hi_logs_new(f->pass.strategy) : NULL;
-  helio_status status = t->logs ? hi_compiled_reset(f->pass.task.compiled) : helio_error_pending();
+  helio_status status = t->logs ? HELIO_OK : helio_error_pending();
+  if (!status && f->resumed == 0) status = hi_compiled_reset(f->pass.task.compiled);
   if (!status) status = hi_logs_add_metrics(t->logs, f->pass.task.compiled);
   if (!status) status = hi_tell(&f->pass.callbacks, epoch_begin, t);
   if (!status) status = walk_epoch(f);
+  if (status || f->signal) return status; /* the rest of the epoch comes when the training goes on */
   if (!status) status = hi_logs_add_all(logs, "", t->logs);
   if (!status && validates_now(f)) status = validate(f, logs);
   if (status) return status;
@@ -118,7 +207,8 @@ static helio_status run_epoch(fitting *f) {
   if (t->steps < 0) t->steps = t->step;
   t->logs = logs;
   status = hi_tell(&f->pass.callbacks, epoch_end, t);
-  return status ? status : hi_history_add(f->history, t->epoch, logs); /* with what callbacks have added */
+  if (!status) status = hi_history_add(f->history, t->epoch, logs); /* with what callbacks have added */
+  return status ? status : checkpoint_behind_epoch(f);
 }
 
 /* ---- all epochs ---- */
@@ -145,11 +235,13 @@ static helio_status run_epochs(fitting *f) {
   helio_training *t = &f->pass.training;
   f->begin = hi_seconds();
   helio_status status = hi_tell(&f->pass.callbacks, train_begin, t);
-  for (; !status && t->epoch < t->epochs && !t->stop; t->epoch++) {
+  if (!status) status = begin_checkpoints(f);
+  while (!status && t->epoch < t->epochs && !t->stop) {
     helio_scope pool = helio_pool_enter();
     status = run_epoch(f);
     t->logs = NULL;
     helio_pool_leave(&pool);
+    if (!f->signal) t->epoch++;
   }
   hi_drop(f->iterator);
   f->iterator = NULL;
@@ -243,9 +335,13 @@ helio_history *helio_fit_with(const helio_fit_options *given) {
   helio_fit_options o;
   if (!hi_options_enter("helio_fit", &o, sizeof o, given)) return NULL;
   fitting f = {.options = &o};
+  hi_signals signals;
   helio_scope pool = helio_pool_enter();
   helio_status status = prepare(&f);
+  f.heeds_signals = !status && o.checkpoint && !o.no_signals && hi_signals_catch(&signals);
   if (!status) status = run_epochs(&f);
+  if (f.heeds_signals) hi_signals_leave(&signals);
+  if (!status) hi_history_set_signal(f.history, f.signal);
   hi_callbacks_end(&f.pass.callbacks);
   return hi_pool_leave_with(&pool, status ? NULL : f.history);
 }

@@ -9,6 +9,7 @@
 
 struct helio_history {
   hi_object object;
+  int signal;       /* that ended the training; 0: none */
   int count, room;  /* epochs */
   int *epochs;      /* their numbers */
   int names;        /* of what is measured */
@@ -96,7 +97,15 @@ helio_status hi_history_add(helio_history *history, int epoch, helio_logs *logs)
   return HELIO_OK;
 }
 
+void hi_history_set_signal(helio_history *history, int number) {
+  history->signal = number;
+}
+
 /* ---- the user's ---- */
+
+int helio_history_signal(const helio_history *history) {
+  return history ? history->signal : 0;
+}
 
 int helio_history_epochs(const helio_history *history) {
   return history ? history->count : 0;

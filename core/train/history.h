@@ -8,6 +8,8 @@
 /* Owned by the innermost pool; NULL with the error set. */
 helio_history *hi_history_new(void);
 
+void hi_history_set_signal(helio_history *history, int number);
+
 /* The values of an epoch behind those before. All or nothing. */
 helio_status hi_history_add(helio_history *history, int epoch, helio_logs *logs);
 

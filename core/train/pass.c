@@ -11,11 +11,6 @@ static double reduce_seconds(const helio_strategy *strategy) {
   return strategy->replicas.count > 0 ? sum / strategy->replicas.count : 0;
 }
 
-static helio_status nothing_before(hi_pass *pass) {
-  (void)pass;
-  return HELIO_OK;
-}
-
 /* One step, with the batch that is next; *more: there was one. */
 static helio_status take_one(hi_pass *pass, hi_walk *walk, bool *more) {
   helio_training *t = &pass->training;
@@ -25,7 +20,7 @@ static helio_status take_one(hi_pass *pass, hi_walk *walk, bool *more) {
   *more = batch;
   if (!batch) return helio_error_pending();
   double got = hi_seconds();
-  helio_status status = walk->before ? walk->before(pass) : nothing_before(pass);
+  helio_status status = walk->before ? walk->before(pass) : HELIO_OK;
   int64_t rows = batch->global_rows;
   if (!status) status = hi_take_step(walk->step, &pass->task, pass->strategy, batch, &outputs);
   if (status) return status;
@@ -43,7 +38,7 @@ helio_status hi_pass_walk(hi_pass *pass, hi_walk *walk) {
   int64_t samples = 0;
   helio_status status = HELIO_OK;
   bool more = true;
-  t->step = 0;
+  t->step = walk->first;
   while (!status && more && !t->stop && (!walk->most || t->step < walk->most)) {
     helio_scope pool = helio_pool_enter();
     status = take_one(pass, walk, &more);

@@ -20,8 +20,9 @@ typedef helio_status hi_behind_step(hi_pass *pass, void *user, const helio_value
 typedef struct hi_walk {
   helio_step step;
   helio_distributed_iterator *batches;
-  int64_t most; /* steps; 0: as many as there are batches */
-  helio_status (*before)(hi_pass *pass);
+  int64_t first;                         /* steps that were taken before */
+  int64_t most;                          /* steps, those among them; 0: as many as there are batches */
+  helio_status (*before)(hi_pass *pass); /* each step, when its batch is there; NULL: nothing */
   hi_behind_step *behind;
   void *user;
   bool ended; /* there are no more batches */

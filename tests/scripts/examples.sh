@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The examples of placement print what TensorFlow's guide "Use a GPU" prints, to the byte, on the CPU and with "Tensor("
-# for "tf.Tensor("; those of models learn what they should. What both streams carry is compared as one text, so their order counts too.
+# for "tf.Tensor("; those of models learn what they should. What both streams carry is compared as one text, so their
+# order counts too.
 set -u
 examples=$HELIO_TEST_BUILD/examples
 unset HELIO_LOG HELIO_LOGICAL_DEVICES HELIO_LOG_PLACEMENT HELIO_SOFT_PLACEMENT HELIO_VISIBLE_DEVICES
@@ -136,8 +137,9 @@ grep -qx "INFO:helio:Using MirroredStrategy with devices ('$cpu:0', '$cpu:1')" "
   fail "logical_devices: no line about the devices: $(cat "$work/err")"
 
 # The same where the preferred device is a GPU, which the strict test device says it is: losses and words.
-HELIO_BACKEND=strict HELIO_PLUGIN_PATH=$HELIO_TEST_BUILD/tests/plugins/strict/.libs:$HELIO_TEST_BUILD/backends/cpu/.libs \
-  "$examples/logical_devices" >"$work/gpu" 2>"$work/err" || fail "logical_devices on strict: exit status $?: $(cat "$work/err")"
+strict=$HELIO_TEST_BUILD/tests/plugins/strict/.libs:$HELIO_TEST_BUILD/backends/cpu/.libs
+HELIO_BACKEND=strict HELIO_PLUGIN_PATH=$strict "$examples/logical_devices" >"$work/gpu" 2>"$work/err" ||
+  fail "logical_devices on strict: exit status $?: $(cat "$work/err")"
 sed 's/CPU/GPU/g' "$work/out" | cmp -s - "$work/gpu" || fail "logical_devices on a GPU: $(cat "$work/gpu")"
 
 # mirrored_loop: the law on one and three devices, and both tutorials' steps, each on the same images under two names.
@@ -164,5 +166,155 @@ if [ -d "$fashion" ]; then
 else
   echo "mirrored_loop is not run: there is no $fashion (Debian's package dataset-fashion-mnist)"
 fi
+
+# --- compile and fit ---
+
+source=$HELIO_TEST_SOURCE/../examples
+export XDG_CACHE_HOME=$work/cache HELIO_DATA_DIR=$work/small HELIO_LOG=warning
+
+# What is measured under which name and in which order, without numbers and times.
+names() { sed -E 's/ - [0-9]+s - [0-9]+(us|ms|s)\/step//; s/: [0-9.]+(e-[0-9]+)?/: #/g; s/^([0-9]+ epochs?) in .*/\1/' "$1"; }
+
+# All losses of two outputs are the same to rounding.
+same_losses() {
+  paste <(grep -o 'loss: [0-9.e-]*' "$1") <(grep -o 'loss: [0-9.e-]*' "$2") | awk -F'loss: ' '
+    { a = $2 + 0; b = $3 + 0; if (a - b > 1e-3 * b || b - a > 1e-3 * b) wrong = 1 } END { exit wrong || NR == 0 }'
+}
+
+# The losses of an output fall from epoch to epoch.
+falling_losses() {
+  awk -F'loss: ' '/loss/ { if (last && $2 + 0 >= last) wrong = 1; last = $2 + 0 } END { exit wrong || !last }' "$1"
+}
+
+# Runs the program $1… and compares the names that it prints with standard input.
+expect_names() {
+  cat >"$work/expected"
+  "$examples/$1" "${@:2}" >"$work/out" 2>"$work/err" </dev/null || fail "$*: exit status $?: $(cat "$work/err")"
+  names "$work/out" >"$work/actual"
+  cmp -s "$work/expected" "$work/actual" || {
+    fail "$*: the output differs (< expected, > printed)"
+    diff "$work/expected" "$work/actual"
+  }
+}
+
+# Digits of 28 × 28: what is bright tells the class. Ten of them, one of each class, are written $2 times.
+big_endian() { printf '%b' "$(printf '\\x%02x' $(($1 >> 24)) $(($1 >> 16 & 255)) $(($1 >> 8 & 255)) $(($1 & 255)))"; }
+repeat() { yes "$1" | head -n "$2" | xargs cat; }
+make_digits() {
+  {
+    printf '\0\0\10\3'
+    big_endian $(($2 * 10)) && big_endian 28 && big_endian 28
+    repeat "$work/digits" "$2"
+  } >"$work/small/mnist/$1-images-idx3-ubyte"
+  {
+    printf '\0\0\10\1'
+    big_endian $(($2 * 10))
+    repeat "$work/classes" "$2"
+  } >"$work/small/mnist/$1-labels-idx1-ubyte"
+}
+mkdir -p "$work/small/mnist"
+printf '\0\1\2\3\4\5\6\7\10\11' >"$work/classes"
+for class in 0 1 2 3 4 5 6 7 8 9; do
+  head -c $((class * 70)) /dev/zero
+  head -c 70 /dev/zero | tr '\0' '\377'
+  head -c $((714 - class * 70)) /dev/zero
+done >"$work/digits"
+make_digits train 410
+make_digits t10k 10
+
+# fit: 4,100 samples in batches of 4,096 are two steps.
+epoch='2/2 - loss: # - accuracy: # - val_loss: # - val_accuracy: #'
+expect_names fit 3 <<END
+Train Data's Shape :  (4100, 28, 28, 1) (4100,)
+Test Data's Shape :  (100, 28, 28, 1) (100,)
+Network Built!
+Epoch 1/3
+$epoch
+Epoch 2/3
+$epoch
+Epoch 3/3
+$epoch
+3 epochs
+END
+falling_losses "$work/out" || fail "fit does not learn: $(cat "$work/out")"
+cp "$work/out" "$work/one"
+[ "$(wc -l <"$source/fit.c")" -lt 40 ] || fail "fit.c has 40 lines or more"
+
+# mirrored_fit: on one device the same training; on several the batch is larger, and so here all samples.
+HELIO_LOGICAL_DEVICES=cpu:0=1 "$examples/mirrored_fit" 3 >"$work/out" 2>&1 || fail "mirrored_fit: exit status $?"
+names "$work/one" | sed '1i1 Physical CPU, 1 Logical CPU' | diff - <(names "$work/out") ||
+  fail "mirrored_fit on one device prints something else than fit"
+same_losses "$work/one" "$work/out" || fail "mirrored_fit on one device is not fit: $(cat "$work/out")"
+for devices in 2 3; do
+  HELIO_LOGICAL_DEVICES=cpu:0=$devices expect_names mirrored_fit 1 <<END
+1 Physical CPU, $devices Logical CPUs
+Train Data's Shape :  (4100, 28, 28, 1) (4100,)
+Test Data's Shape :  (100, 28, 28, 1) (100,)
+Network Built!
+1/1 - loss: # - accuracy: # - val_loss: # - val_accuracy: #
+1 epoch
+END
+  cp "$work/out" "$work/on_$devices"
+done
+same_losses "$work/on_2" "$work/on_3" || fail "mirrored_fit: not one loss: $(cat "$work/on_2" "$work/on_3")"
+
+# The two programs differ by devices, strategy, scope and batch, and by nothing else.
+diff "$source/fit.c" "$source/mirrored_fit.c" | grep '^[<>]' |
+  grep -vE '^[<>] /\*|^< +train\(epochs, 4096\);$|^> .*(memory_growth|physical|Physical|logical|device|strategy)|^> }?$' &&
+  fail "mirrored_fit.c differs from fit.c by these lines"
+
+# Without the data: what to do, and nothing printed before.
+HELIO_DATA_DIR='' "$examples/fit" >"$work/out" 2>"$work/err" && fail "fit without data did not fail"
+grep -q 'helio data get mnist' "$work/err" || fail "fit without data: $(cat "$work/err")"
+[ ! -s "$work/out" ] || fail "fit without data printed: $(cat "$work/out")"
+
+# reuters: made-up articles, 960 of them in batches of 32, on two logical devices of the CPU.
+epoch='30/30 - loss: # - sparse_categorical_accuracy: # - sparse_top_k_categorical_accuracy: #'
+epoch+=' - val_loss: # - val_sparse_categorical_accuracy: # - val_sparse_top_k_categorical_accuracy: #'
+"$examples/reuters" 3 >"$work/out" 2>"$work/err" || fail "reuters: exit status $?: $(cat "$work/err")"
+names "$work/out" | sed -n '1p; 3p; /^Epoch/,$p' >"$work/actual"
+diff - "$work/actual" <<END || fail "reuters: the output differs (< expected, > printed)"
+1 Physical CPU, 2 Logical CPUs
+The articles that follow are made up.
+Epoch 1/3
+$epoch
+Epoch 2/3
+$epoch
+Epoch 3/3
+$epoch
+3 epochs
+END
+sed -n 2p "$work/out" | grep -q '^reuters was not found in .*helio data get reuters' ||
+  fail "reuters does not say where it looked: $(sed -n 2p "$work/out")"
+grep -q '^ Total params: 120,777 (471.79 KB)$' "$work/out" || fail "reuters: not the model's summary: $(cat "$work/out")"
+falling_losses "$work/out" || fail "reuters does not learn: $(cat "$work/out")"
+
+# The same on a GPU of which two are made.
+HELIO_BACKEND=strict HELIO_PLUGIN_PATH=$strict "$examples/reuters" 3 >"$work/gpu" 2>"$work/err" ||
+  fail "reuters on strict: exit status $?: $(cat "$work/err")"
+names "$work/out" | sed 's/CPU/GPU/g' | diff - <(names "$work/gpu") || fail "reuters on a GPU prints something else"
+same_losses "$work/out" "$work/gpu" || fail "reuters on a GPU learns something else: $(cat "$work/gpu")"
+
+# Articles of a file: words up to the highest that Keras reads from it.
+vectors=$(awk '/^case/ { cases++ } cases == 1 && !/^case/ { for (i = 3; i <= NF; i++) if ($i > most) most = $i }
+  END { print (most + 1) * 7 }' "$HELIO_TEST_SOURCE/golden/data/reuters.txt")
+HELIO_DATA_DIR=$HELIO_TEST_SOURCE/golden/data "$examples/reuters" 1 >"$work/out" 2>&1 ||
+  fail "reuters of a file: exit status $?: $(cat "$work/out")"
+grep -q "embedding (Embedding) .* (None, 300, 7) .* $vectors " "$work/out" || fail "reuters: not $vectors: $(cat "$work/out")"
+grep -q '^1/1 ' "$work/out" || fail "reuters of a file: not one step of 32 samples: $(cat "$work/out")"
+grep -q 'made up' "$work/out" && fail "reuters of a file: made up"
+echo broken >"$work/small/reuters.npz"
+"$examples/reuters" 1 >"$work/out" 2>&1 && fail "reuters of a broken file did not fail"
+grep -q 'made up' "$work/out" && fail "reuters of a broken file: made up"
+
+# predict: where the points are can be seen, and probabilities add up to one, the class having the largest.
+"$examples/predict" "$work/model.safetensors" >"$work/out" 2>&1 || fail "predict: exit status $?: $(cat "$work/out")"
+[ -s "$work/model.safetensors" ] || fail "predict: no file"
+tr -d '(,:)' <"$work/out" | awk '{ corner = 2 * ($2 > 0) + ($1 > 0); sum = $7 + $8 + $9 + $10
+    if ($6 != corner || $(7 + corner) < 0.5 || sum < 0.9998 || sum > 1.0002) wrong = 1; seen[corner] = 1 }
+  END { exit wrong || NR != 4 || length(seen) != 4 }' || fail "predict: $(cat "$work/out")"
+[ "$(wc -l <"$source/predict.c")" -lt 50 ] || fail "predict.c has 50 lines or more"
+"$examples/predict" "$work/nowhere/model" >"$work/out" 2>"$work/err" && fail "predict did not fail where it cannot save"
+grep -q nowhere "$work/err" || fail "predict where it cannot save: $(cat "$work/err")"
 
 [ "$failures" -eq 0 ]

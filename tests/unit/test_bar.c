@@ -238,9 +238,31 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 /* What is left is the whole line, or one without its last values, or a bar that is shorter, or less. */
+/* Cuts off the lines behind the first of a finished bar, none of which wraps unless it has a single value, and counts
+ * the values in them. */
+static int cut_rest(const hi_bar_state *bar, char *line) {
+  int values = 0;
+  char *rest = strchr(line, '\n');
+  if (!bar->finished) return 0;
+  assert_non_null(rest);
+  for (char *next = rest + 1, *end; (end = strchr(next, '\n')); next = end + 1) {
+    *end = 0;
+    int own = 0;
+    for (const char *at = next; (at = strstr(at, " - ")); at += 3) own++;
+    assert_true(own > 0 && strncmp(next, "        - ", 10) == 0);
+    assert_true(own == 1 || columns_of(next) < bar->columns);
+    values += own;
+  }
+  rest[1] = 0;
+  return values;
+}
+
 static void check_width(const hi_bar_state *bar, const char *whole, int *least) {
   char *line = hi_bar_line(bar);
   assert_made(line);
+  int behind = cut_rest(bar, line), before = 0;
+  for (const char *at = line; (at = strstr(at, " - ")); at += 3) before++;
+  if (bar->finished && !strstr(line, " - -")) assert_int_equal(before + behind, bar->value_count);
   int columns = columns_of(line);
   if (columns >= bar->columns) fail_msg("%d columns of %d: %s", columns, bar->columns, line);
   assert_true(columns >= *least);
@@ -284,6 +306,30 @@ static hi_bar_state usual(int columns) {
                         .values = usual_values,
                         .value_count = 4,
                         .utf8 = true};
+}
+
+static void test_finished_on_narrow_terminals(void **state) {
+  (void)state;
+  static const struct {
+    int columns;
+    const char *text;
+  } cases[] = {
+      {80, "\r281/281 ━━━━━━━━━━━━━━━━━━━━ 2s 7ms/step - loss: 0.3312 - accuracy: 0.9012\x1b[K\n"
+           "        - val_loss: 0.2000 - val_accuracy: 0.9400\n"},
+      {40, "\r281/281 ━━━━━━━━━━━━━━━━━━━ 2s 7ms/step\x1b[K\n"
+           "        - loss: 0.3312\n"
+           "        - accuracy: 0.9012\n"
+           "        - val_loss: 0.2000\n"
+           "        - val_accuracy: 0.9400\n"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    hi_bar_state bar = usual(cases[i].columns);
+    bar.step = 281;
+    bar.finished = true;
+    char *line = hi_bar_line(&bar);
+    assert_string_equal(line, cases[i].text);
+    free(line);
+  }
 }
 
 static void test_narrow_terminals(void **state) {
@@ -478,12 +524,19 @@ static void test_summary(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_draws_as_keras),    cmocka_unit_test(test_any_locale),
-      cmocka_unit_test(test_no_color),          cmocka_unit_test(test_bars_without_utf8),
-      cmocka_unit_test(test_bold_without_utf8), cmocka_unit_test(test_nothing_elsewhere_before_the_end),
-      cmocka_unit_test(test_every_width),       cmocka_unit_test(test_narrow_terminals),
-      cmocka_unit_test(test_hostile_names),     cmocka_unit_test(test_columns_of_names),
-      cmocka_unit_test(test_odd_states),        cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_draws_as_keras),
+      cmocka_unit_test(test_any_locale),
+      cmocka_unit_test(test_no_color),
+      cmocka_unit_test(test_bars_without_utf8),
+      cmocka_unit_test(test_bold_without_utf8),
+      cmocka_unit_test(test_nothing_elsewhere_before_the_end),
+      cmocka_unit_test(test_finished_on_narrow_terminals),
+      cmocka_unit_test(test_every_width),
+      cmocka_unit_test(test_narrow_terminals),
+      cmocka_unit_test(test_hostile_names),
+      cmocka_unit_test(test_columns_of_names),
+      cmocka_unit_test(test_odd_states),
+      cmocka_unit_test(test_no_memory),
       cmocka_unit_test(test_summary),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,6 +279,23 @@ static void test_stopping_fit(void **state) {
   helio_release(model);
 }
 
+/* Patience is counted on where a checkpoint was left. */
+static void test_stopping_resumed_fit(void **state) {
+  (void)state;
+  enum { PATIENCE = 4 };
+  helio_model *model = make_model(HELIO_ZERO);
+  for (int last = 3; last <= 100; last += 97) {
+    helio_callback *stopping = helio_early_stopping(.patience = PATIENCE, .restore_best_weights = true);
+    helio_history *history = helio_fit(model, .x = column(xs), .y = column(ys), .no_shuffle = true, .epochs = last,
+                                       VALIDATED, .resume = true, .checkpoint = in_folder("checkpoints"),
+                                       .verbose = HELIO_QUIET, .callbacks = {stopping});
+    assert_made(history);
+    assert_int_equal(helio_history_epochs(history), last == 3 ? 3 : 1 + PATIENCE);
+  }
+  assert_int_equal(lines_with("the best epoch, 1, was before the checkpoint", "WARNING"), 1);
+  helio_release(model);
+}
+
 /* An epoch whose training was stopped is measured on validation data all the same, as in Keras. */
 static void test_nan_in_a_fit(void **state) {
   (void)state;
@@ -654,14 +671,15 @@ int main(void) {
   remember_environment();
   make_data();
   const struct CMUnitTest tests[] = {
-      DRIVEN_TEST(test_csv_of_a_fit),   DRIVEN_TEST(test_append_to_csv),
-      DRIVEN_TEST(test_json_of_a_fit),  DRIVEN_TEST(test_odd_json),
-      DRIVEN_TEST(test_append_to_json), DRIVEN_TEST(test_rates_in_the_history),
-      DRIVEN_TEST(test_stopping_fit),   DRIVEN_TEST(test_nan_in_a_fit),
-      DRIVEN_TEST(test_tensorboard),    DRIVEN_TEST(test_values_on_the_board),
-      DRIVEN_TEST(test_timeline),       DRIVEN_TEST(test_timeline_meanwhile),
-      DRIVEN_TEST(test_lost_device),    DRIVEN_TEST(test_unwritable),
-      DRIVEN_TEST(test_full_disk),      DRIVEN_TEST(test_no_memory),
+      DRIVEN_TEST(test_csv_of_a_fit),        DRIVEN_TEST(test_append_to_csv),
+      DRIVEN_TEST(test_json_of_a_fit),       DRIVEN_TEST(test_odd_json),
+      DRIVEN_TEST(test_append_to_json),      DRIVEN_TEST(test_rates_in_the_history),
+      DRIVEN_TEST(test_stopping_fit),        DRIVEN_TEST(test_stopping_resumed_fit),
+      DRIVEN_TEST(test_nan_in_a_fit),        DRIVEN_TEST(test_tensorboard),
+      DRIVEN_TEST(test_values_on_the_board), DRIVEN_TEST(test_timeline),
+      DRIVEN_TEST(test_timeline_meanwhile),  DRIVEN_TEST(test_lost_device),
+      DRIVEN_TEST(test_unwritable),          DRIVEN_TEST(test_full_disk),
+      DRIVEN_TEST(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,6 +272,34 @@ static void test_saved_weights(void **state) {
   end_stage(&s);
 }
 
+static helio_tensor *call_nothing(void *self, helio_tensor *const *inputs, int count, bool training) {
+  (void)self, (void)count, (void)training;
+  return inputs[0];
+}
+
+/* Whole models are made again without the code that built them; one of the user's own cannot be, which is known in
+ * time. */
+static void test_saved_models(void **state) {
+  (void)state;
+  stage s = begin_stage(0.1, NULL);
+  helio_callback *whole = helio_model_checkpoint(in_folder("whole")),
+                 *weights = helio_model_checkpoint("x", .save_weights_only = true);
+  assert_ok(TELL(whole, train_begin, &s));
+  assert_ok(drive_epoch(whole, &s, 7, "val_loss", 1, false));
+  stage again = {.model = helio_load_model(in_folder("whole"))};
+  assert_made(again.model);
+  assert_int_equal(weight_of(&again), 7);
+  end_stage(&again);
+  s.t.model = helio_model_of(call_nothing, NULL, .name = "own");
+  assert_made(s.t.model);
+  assert_made(helio_call(s.t.model, helio_fill(HELIO_SHAPE(1, 1), 1)));
+  assert_ok(TELL(weights, train_begin, &s));
+  assert_int_equal(TELL(whole, train_begin, &s), HELIO_NOT_SUPPORTED);
+  expect_error(HELIO_NOT_SUPPORTED, "the whole model is to be saved, unless .save_weights_only is set: ");
+  helio_release(s.t.model);
+  end_stage(&s);
+}
+
 /* What could not be saved is not the best there is. */
 static void test_unsaved_is_not_the_best(void **state) {
   (void)state;
@@ -661,6 +689,7 @@ int main(void) {
       DRIVEN_TEST(test_model_checkpoint),
       DRIVEN_TEST(test_checkpoint_by_steps),
       DRIVEN_TEST(test_saved_weights),
+      DRIVEN_TEST(test_saved_models),
       DRIVEN_TEST(test_unsaved_is_not_the_best),
       DRIVEN_TEST(test_templates),
       DRIVEN_TEST(test_hostile_templates),

@@ -35,6 +35,7 @@ typedef struct world {
   bool started;        /* the library, in the attempt */
   const char *file;    /* in the folder, which the attempt writes or reads; NULL: none */
   char folder[64];
+  char *text; /* JSON of a model */
 } world;
 
 typedef struct phase {
@@ -163,6 +164,7 @@ static void end(world *w) {
   if (w->keeps) helio_release(w->optimizer);
   if (w->keeps) helio_release(w->metric);
   if (w->folder[0]) remove_folder(w->folder);
+  free(w->text);
 }
 
 static uint64_t blocks_in_use(const phase *p) {
@@ -558,6 +560,59 @@ static helio_status read_config(world *w) {
   return HELIO_OK;
 }
 
+/* ---- architectures ---- */
+
+static helio_model *make_nested(void) {
+  helio_model *inner = make_functional();
+  helio_node *input = helio_input(HELIO_SHAPE(PIXELS));
+  helio_node *both = helio_apply(helio_concatenate(), helio_apply(inner, input), helio_apply(inner, input));
+  helio_model *middle = helio_model(input, both, .name = "middle");
+  helio_model *outer = helio_sequential({helio_dense(PIXELS), middle}, .input_shape = HELIO_SHAPE(2));
+  helio_release(inner);
+  helio_release(middle);
+  return outer;
+}
+
+static void begin_architecture(world *w) {
+  helio_model *model = make_nested();
+  assert_made(w->text = helio_model_to_json(model));
+  helio_release(model);
+}
+
+static void begin_nested(world *w) {
+  assert_made(w->model = make_nested());
+}
+
+/* What an earlier attempt has made goes. */
+static helio_status replace_model(world *w, helio_model *model) {
+  if (!model) return helio_error_pending();
+  helio_release(w->model);
+  w->model = model;
+  return HELIO_OK;
+}
+
+static helio_status read_architecture(world *w) {
+  helio_set_seed(7); /* what a model draws that is not made is used up */
+  return replace_model(w, helio_model_from_json(w->text));
+}
+
+static helio_status write_architecture(world *w) {
+  char *text = helio_model_to_json(w->model);
+  if (text) w->number = (double)strlen(text);
+  free(text);
+  return helio_error_pending();
+}
+
+static void architectures(void **unused) {
+  static const phase phases[] = {
+      {"a model from its JSON", begin_architecture, read_architecture, .sample = 200},
+      {"the JSON of a model", begin_nested, write_architecture, .sample = 0},
+      {"a mirrored model from its JSON", begin_architecture, read_architecture, .replicas = 2, .sample = 100},
+  };
+  (void)unused;
+  for (size_t i = 0; i < COUNT_OF(phases); i++) check_phase(&phases[i]);
+}
+
 static void models(void **unused) {
   static const phase phases[] = {
       {"making a model of images", NULL, build_images, .sample = 100},
@@ -645,6 +700,14 @@ static helio_status load_weights(world *w) {
   return helio_load_weights(w->model, path_of(w));
 }
 
+static helio_status save_model(world *w) {
+  return helio_save_model(w->model, path_of(w));
+}
+
+static helio_status load_model(world *w) {
+  return replace_model(w, helio_load_model(path_of(w)));
+}
+
 static helio_status save_optimizer(world *w) {
   return helio_save_optimizer(w->optimizer, path_of(w));
 }
@@ -667,6 +730,10 @@ static void begin_weights(world *w) {
   begin_file(w, "weights.safetensors", save_weights);
 }
 
+static void begin_model(world *w) {
+  begin_file(w, "model.safetensors", save_model);
+}
+
 static void begin_slots(world *w) {
   begin_file(w, "optimizer.safetensors", save_optimizer);
 }
@@ -675,6 +742,8 @@ static void files(void **unused) {
   static const phase phases[] = {
       {"saving weights", begin_weights, save_weights, .sample = 100},
       {"loading weights", begin_weights, load_weights, .sample = 100},
+      {"saving a model", begin_model, save_model, .sample = 100},
+      {"loading a model", begin_model, load_model, .sample = 100},
       {"saving an optimizer", begin_slots, save_optimizer, .sample = 100},
       {"loading an optimizer", begin_slots, load_optimizer, .sample = 100},
       {"saving mirrored weights", begin_weights, save_weights, .replicas = 2, .sample = 50},
@@ -688,7 +757,7 @@ static void files(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(starting),    TEST(strategies), TEST(models),  TEST(steps_of_replicas),
+      TEST(starting),    TEST(strategies), TEST(models),  TEST(architectures), TEST(steps_of_replicas),
       TEST(steps_alone), TEST(data),       TEST(metrics), TEST(files),
   };
   remember_environment();

@@ -566,6 +566,21 @@ HELIO_EXPORT helio_status helio_model_summary(helio_model *model);
 HELIO_EXPORT helio_status helio_save_weights(helio_model *model, const char *path);
 HELIO_EXPORT helio_status helio_load_weights(helio_model *model, const char *path);
 
+/* The architecture as Keras 3's model.to_json() writes it, to be freed with free(): keras.models.model_from_json()
+ * takes it. A model of the user's own (helio_model_of) has none that could be written, which is an error. */
+HELIO_EXPORT char *helio_model_to_json(helio_model *model);
+
+/* A model from what Keras' model.to_json() gave, of Keras 3 or of Keras 2: sequential and functional ones, also nested.
+ * Its weights are drawn anew. What is not supported is an error that names the layer and the key, never ignored; how
+ * the model was compiled (compile_config) is no part of it. At most 8 MiB, 4096 layers and 32 models in one another. */
+HELIO_EXPORT helio_model *helio_model_from_json(const char *json);
+
+/* A file as helio_save_weights() writes it, which helio_load_weights() takes too, with the architecture in its
+ * metadata: helio_load_model() makes the model without the code that built it. Loading gives the whole model or none.
+ */
+HELIO_EXPORT helio_status helio_save_model(helio_model *model, const char *path);
+HELIO_EXPORT helio_model *helio_load_model(const char *path);
+
 /* ---------------------------------------------------------------------------------------------------------------------
  * Losses
  */

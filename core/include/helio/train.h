@@ -89,7 +89,7 @@ typedef struct helio_callback_options {
   helio_callback_function test_batch_end;
   const char *name;          /* under which its state stands in checkpoints; NULL: it has none */
   char *(*save)(void *user); /* the state as a text of malloc(); NULL: failed */
-  helio_status (*restore)(void *user, const char *state); /* of a training that goes on, before it begins */
+  helio_status (*restore)(void *user, const char *state); /* of a training that goes on, before its first epoch */
   void (*release)(void *user);                            /* when nobody holds the callback any more */
 } helio_callback_options;
 
@@ -240,6 +240,15 @@ typedef struct helio_fit_options {
   int64_t validation_steps;                                      /* 0: until the data end */
   int64_t validation_batch_size;                                 /* of arrays; 0: batch_size */
 
+  /* Checkpoints: all that the training goes on from, to the bit, in files of a folder. With a folder SIGINT and SIGTERM
+   * let the step be finished, a checkpoint written and helio_fit() return; a second SIGINT ends the process at once. */
+  const char *checkpoint;         /* the folder; NULL: none are written */
+  int64_t checkpoint_every_steps; /* 0: not by steps */
+  int checkpoint_every_epochs;    /* 0: each, unless they are written by steps */
+  int keep_checkpoints;           /* so many of the last; 0: 3, HELIO_NONE: all */
+  bool resume;                    /* goes on from the last whole one; from the beginning if there is none */
+  bool no_signals;                /* they are left alone */
+
   helio_callback *callbacks[HELIO_MOST_CALLBACKS]; /* up to the first NULL, in this order */
   helio_verbosity verbose;                         /* 0: HELIO_VERBOSE */
 } helio_fit_options;
@@ -248,6 +257,9 @@ typedef struct helio_fit_options {
 typedef struct helio_history helio_history;
 HELIO_EXPORT helio_history *helio_fit_with(const helio_fit_options *options);
 #define helio_fit(...) HELIO_MAKE(helio_fit_with, helio_fit_options, __VA_ARGS__)
+
+/* The number of the signal that ended it before its time; 0: none did. */
+HELIO_EXPORT int helio_history_signal(const helio_history *history);
 
 HELIO_EXPORT int helio_history_epochs(const helio_history *history);              /* that there are */
 HELIO_EXPORT int helio_history_epoch(const helio_history *history, int index);    /* the number of one, from 0 */

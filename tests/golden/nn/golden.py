@@ -12,7 +12,8 @@ import safetensors
 import safetensors.numpy
 
 HERE = pathlib.Path(__file__).resolve().parent
-TYPES = {"float32": "F32", "int32": "I32", "int64": "I64"}
+TYPES = {"float32": "F32", "float64": "F64", "int32": "I32", "int64": "I64"}
+PACKAGES = ("tensorflow-cpu", "keras", "torch", "numpy", "safetensors")
 
 
 def random(name):
@@ -54,8 +55,9 @@ def plain(config, drop=()):
 class Writer:
     """Collects the cases of one category and writes them as <category>.safetensors."""
 
-    def __init__(self, category):
+    def __init__(self, category, packages=PACKAGES):
         self.category = category
+        self.packages = packages
         self.cases = {}
         self.tensors = {}
 
@@ -72,8 +74,7 @@ class Writer:
         self.tensors[name] = value
 
     def write(self):
-        packages = ("tensorflow-cpu", "keras", "torch", "numpy", "safetensors")
-        versions = {package: importlib.metadata.version(package).split("+")[0] for package in packages}
+        versions = {package: importlib.metadata.version(package).split("+")[0] for package in self.packages}
         metadata = {"versions": compact(versions), "order": compact(list(self.cases))}
         metadata |= {name: compact(description) for name, description in self.cases.items()}
         path = HERE / f"{self.category}.safetensors"

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tensors stand under "model/…", "optimizer/…" and "metric/…"; all else is one JSON object in the metadata, under
+ * "helio_training". The model's architecture stands beside it, so that a checkpoint is a saved model too, but for the
+ * names. */
+#include "train/snapshot.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/json.h"
+#include "device/copy.h"
+#include "nn/architecture.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include "tensor/seed.h"
+#include "train/checkpoints.h"
+
+static const char key[] = "helio_training";
+
+/* ---- all variables with their names ---- */
+
+typedef helio_status variable_function(void *user, const char *name, helio_variable *variable);
+
+typedef struct naming {
+  variable_function *function;
+  void *user;
+} naming;
+
+static helio_status call_named(const naming *n, const char *prefix, const char *name, helio_variable *variable) {
+  char *whole = NULL;
+  if (asprintf(&whole, "%s/%s", prefix, name) < 0) {
+    return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of %s", name);
+  }
+  helio_status status = n->function(n->user, whole, variable);
+  free(whole);
+  return status;
+}
+
+static helio_status call_weight(void *user, const char *name, hi_weight *weight) {
+  return call_named(user, "model", name, weight->variable);
+}
+
+static helio_status visit_metrics(const hi_compiled *compiled, const naming *n) {
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < compiled->metric_count; i++) {
+    const helio_variables *states = helio_metric_variables(compiled->metrics[i]);
+    if (!states) return helio_error_pending();
+    for (int k = 0; k < states->count && !status; k++) {
+      char prefix[40];
+      snprintf(prefix, sizeof prefix, "metric/%d", i); /* two may have one name */
+      status = call_named(n, prefix, states->at[k]->name, states->at[k]);
+    }
+  }
+  return status;
+}
+
+static helio_status visit_variables(const hi_snapshot *s, variable_function *function, void *user) {
+  naming n = {.function = function, .user = user};
+  const helio_variables *slots = &s->compiled->optimizer->listed;
+  helio_status status = hi_model_visit(s->model, call_weight, &n);
+  for (int i = 0; i < slots->count && !status; i++) {
+    status = call_named(&n, "optimizer", slots->at[i]->name, slots->at[i]);
+  }
+  return status ? status : visit_metrics(s->compiled, &n);
+}
+
+/* ---- layers that draw random numbers count how often ---- */
+
+typedef helio_status layer_function(void *user, const char *name, helio_layer *layer);
+
+static helio_status visit_drawing(const helio_layer *owner, const char *prefix, layer_function *function, void *user) {
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < owner->model->layer_count && !status; i++) {
+    helio_layer *layer = owner->model->layers[i];
+    char *name = NULL;
+    if (asprintf(&name, "%s%s", prefix, owner->model->names[i]) < 0) {
+      return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of a layer");
+    }
+    if (layer->calls) status = function(user, name, layer);
+    if (layer->model && !status) {
+      char *inner = NULL;
+      status = asprintf(&inner, "%s/", name) < 0 ? hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of a layer")
+                                                 : visit_drawing(layer, inner, function, user);
+      free(inner);
+    }
+    free(name);
+  }
+  return status;
+}
+
+/* ---- writing ---- */
+
+static helio_status no_memory(void) {
+  return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a checkpoint");
+}
+
+/* All replicas have called it as often. */
+static helio_status note_calls(void *user, const char *name, helio_layer *layer) {
+  json_t *count = json_integer((json_int_t)atomic_load(&layer->calls[0]));
+  return json_object_set_new(user, name, count) == 0 ? HELIO_OK : no_memory();
+}
+
+static json_t *numbers_of(const helio_optimizer *optimizer) {
+  const hi_optimizer_numbers *n = &optimizer->numbers;
+  return json_pack("{s:I, s:f, s:f}", "calls", (json_int_t)n->calls, "learning_rate", n->learning_rate,
+                   "momentum_product", n->momentum_product);
+}
+
+/* NaN and infinity, which JSON does not have, are text. */
+static json_t *number_of(double value) {
+  return isfinite(value) ? json_real(value) : json_string(isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+}
+
+static json_t *epoch_of(const helio_history *history, int index) {
+  json_t *values = json_object();
+  for (int i = 0; values && i < helio_history_count(history); i++) {
+    const char *name = helio_history_name(history, i);
+    json_object_set_new(values, name, number_of(helio_history_value(history, name, index)));
+  }
+  return json_pack("{s:i, s:o}", "epoch", helio_history_epoch(history, index), "values", values);
+}
+
+static json_t *epochs_of(const helio_history *history) {
+  json_t *list = json_array();
+  for (int i = 0; list && i < helio_history_epochs(history); i++) {
+    if (json_array_append_new(list, epoch_of(history, i)) == 0) continue;
+    json_decref(list);
+    return NULL;
+  }
+  return list;
+}
+
+static helio_status note_callbacks(const hi_callbacks *callbacks, json_t *states) {
+  for (int i = 0; i < callbacks->count; i++) {
+    const helio_callback_options *o = &callbacks->list[i]->options;
+    if (!o->name || !o->save) continue;
+    char *state = o->save(o->user);
+    if (!state) return helio_error_pending() ? helio_error_pending() : no_memory();
+    int failed = json_object_set_new(states, o->name, json_string(state));
+    free(state);
+    if (failed)
+      return hi_fail(HELIO_INVALID_ARGUMENT, "the state of callback %s is not UTF-8, or memory is out", o->name);
+  }
+  return HELIO_OK;
+}
+
+static char *text_of_training(const hi_snapshot *s) {
+  json_t *calls = json_object(), *states = json_object();
+  char seed[24], *text = NULL;
+  snprintf(seed, sizeof seed, "%" PRIu64, hi_seed_now());
+  helio_status status = calls && states ? HELIO_OK : no_memory();
+  if (!status) status = visit_drawing(s->model, "", note_calls, calls);
+  if (!status) status = note_callbacks(s->callbacks, states);
+  json_t *all = json_pack("{s:i, s:i, s:I, s:I, s:s, s:s, s:o, s:o, s:o, s:o}", "version", 1, "epoch", s->place.epoch,
+                          "step", (json_int_t)s->place.step, "total_steps", (json_int_t)s->place.total_steps,
+                          "position", s->place.position, "seed", seed, "optimizer", numbers_of(s->compiled->optimizer),
+                          "calls", calls, "history", epochs_of(s->history), "callbacks", states);
+  if (!status && all) text = hi_json_text(all);
+  json_decref(all);
+  if (!text && !status) no_memory();
+  return text;
+}
+
+static helio_status read_tensor(void *user, uint64_t offset, void *buffer, size_t bytes) {
+  const helio_tensor *tensor = user;
+  helio_place place = hi_tensor_place(tensor);
+  place.offset += offset;
+  return hi_copy_out(tensor->device, buffer, place, bytes);
+}
+
+static helio_status add_variable(void *user, const char *name, helio_variable *variable) {
+  helio_tensor *tensor = hi_variable_usable(variable) ? hi_variable_read(variable) : NULL;
+  if (!tensor) return helio_error_pending();
+  return hi_safetensors_add_source(user, name, tensor->type, &tensor->shape, read_tensor, tensor);
+}
+
+static helio_status fill(void *user, hi_safetensors_writer *writer) {
+  const hi_snapshot *s = user;
+  char *text = text_of_training(s);
+  helio_status status = text ? hi_safetensors_add_metadata(writer, key, text) : helio_error_pending();
+  free(text);
+  return status ? status : visit_variables(s, add_variable, writer);
+}
+
+/* What a device that is lost had is read of another. */
+helio_status hi_snapshot_write(const hi_snapshot *s, const char *folder, int keep) {
+  helio_status status;
+  do {
+    helio_scope pool = helio_pool_enter();
+    status = hi_checkpoint_write(folder, s->place.total_steps, keep, fill, (void *)s);
+    helio_pool_leave(&pool);
+  } while (status && helio_retry(s->compiled->strategy, NULL));
+  return helio_error_pending();
+}
+
+/* ---- reading: everything is looked at before anything is changed ---- */
+
+typedef struct reading {
+  hi_snapshot *snapshot;
+  hi_safetensors *file;
+  json_t *training;
+  int count, room;
+  struct {
+    helio_variable *variable;
+    void *data;
+  } * staged;
+} reading;
+
+static helio_status stage(void *user, const char *name, helio_variable *variable) {
+  reading *r = user;
+  const helio_tensor *own = hi_variable_tensor(variable);
+  const hi_safetensors_entry *entry = hi_safetensors_find(r->file, name);
+  char a[HI_SHAPE_TEXT], b[HI_SHAPE_TEXT];
+  if (!entry) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s: it has no %s: it is of another model, optimizer or metrics",
+                   hi_safetensors_path(r->file), name);
+  }
+  if (entry->type != own->type || !hi_shape_equal(&entry->shape, &own->shape)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s: %s is %s %s there, here it is %s %s", hi_safetensors_path(r->file),
+                   name, helio_type_name(entry->type), hi_shape_text(&entry->shape, a), helio_type_name(own->type),
+                   hi_shape_text(&own->shape, b));
+  }
+  if (r->count == r->room) {
+    int room = r->room ? 2 * r->room : 32;
+    void *more = realloc(r->staged, (size_t)room * sizeof *r->staged);
+    if (!more) return no_memory();
+    r->staged = more;
+    r->room = room;
+  }
+  void *data = malloc(entry->bytes + 1);
+  if (!data) return no_memory();
+  r->staged[r->count].variable = variable;
+  r->staged[r->count++].data = data;
+  return hi_safetensors_read(r->file, entry, data);
+}
+
+static helio_status damaged(const reading *r, const char *what) {
+  return hi_fail(HELIO_BAD_DATA, "%s: its training has no %s as this version writes it", hi_safetensors_path(r->file),
+                 what);
+}
+
+static helio_status parse(reading *r) {
+  const char *text = hi_safetensors_metadata(r->file, key);
+  json_error_t error;
+  if (!text) return damaged(r, "state");
+  r->training = hi_json_load(text, strlen(text), JSON_REJECT_DUPLICATES, &error);
+  if (!r->training) return *error.text ? damaged(r, error.text) : no_memory();
+  return json_integer_value(json_object_get(r->training, "version")) == 1 ? HELIO_OK : damaged(r, "version");
+}
+
+static helio_status read_place(const reading *r, hi_snapshot_place *place) {
+  json_int_t step, total;
+  const char *position;
+  if (json_unpack(r->training, "{s:i, s:I, s:I, s:s}", "epoch", &place->epoch, "step", &step, "total_steps", &total,
+                  "position", &position) ||
+      place->epoch < 0 || step < 0 || total < 0) {
+    return damaged(r, "place");
+  }
+  place->step = step;
+  place->total_steps = total;
+  place->position = strdup(position);
+  return place->position ? HELIO_OK : no_memory();
+}
+
+static helio_status read_numbers(const reading *r, hi_optimizer_numbers *numbers, uint64_t *seed) {
+  json_int_t calls;
+  const char *text;
+  if (json_unpack(r->training, "{s:{s:I, s:F, s:F}, s:s}", "optimizer", "calls", &calls, "learning_rate",
+                  &numbers->learning_rate, "momentum_product", &numbers->momentum_product, "seed", &text) ||
+      calls < 0) {
+    return damaged(r, "optimizer");
+  }
+  numbers->calls = calls;
+  *seed = strtoull(text, NULL, 10);
+  return HELIO_OK;
+}
+
+static helio_status find_calls(void *user, const char *name, helio_layer *layer) {
+  const reading *r = user;
+  (void)layer;
+  return json_is_integer(json_object_get(json_object_get(r->training, "calls"), name)) ? HELIO_OK : damaged(r, name);
+}
+
+static helio_status set_calls(void *user, const char *name, helio_layer *layer) {
+  const reading *r = user;
+  json_int_t count = json_integer_value(json_object_get(json_object_get(r->training, "calls"), name));
+  for (int i = 0; i < HELIO_MAX_REPLICAS; i++) atomic_store(&layer->calls[i], (uint_least64_t)count);
+  return HELIO_OK;
+}
+
+static double value_of(const json_t *number) {
+  const char *text = json_string_value(number);
+  if (!text) return json_number_value(number);
+  return strcmp(text, "inf") == 0 ? INFINITY : strcmp(text, "-inf") == 0 ? -INFINITY : NAN;
+}
+
+static helio_status read_history(const reading *r) {
+  const json_t *list = json_object_get(r->training, "history");
+  helio_status status = HELIO_OK;
+  for (size_t i = 0; i < json_array_size(list) && !status; i++) {
+    json_t *epoch = json_array_get(list, i), *values = json_object_get(epoch, "values"), *value;
+    const char *name;
+    helio_logs *logs = hi_logs_new(NULL);
+    if (!logs) return helio_error_pending();
+    json_object_foreach(values, name, value) {
+      if (!status) status = hi_logs_add_value(logs, "", name, value_of(value));
+    }
+    int number = (int)json_integer_value(json_object_get(epoch, "epoch"));
+    if (!status) status = hi_history_add(r->snapshot->history, number, logs);
+  }
+  return status;
+}
+
+static helio_status restore_callbacks(const reading *r) {
+  const hi_callbacks *callbacks = r->snapshot->callbacks;
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < callbacks->count && !status; i++) {
+    const helio_callback_options *o = &callbacks->list[i]->options;
+    if (!o->name || !o->restore) continue;
+    const char *state = json_string_value(json_object_get(json_object_get(r->training, "callbacks"), o->name));
+    if (state) status = o->restore(o->user, state);
+  }
+  return status;
+}
+
+/* Only a device can fail in this, or a callback. */
+static helio_status commit(reading *r, const hi_optimizer_numbers *numbers, uint64_t seed) {
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < r->count && !status; i++) status = hi_variable_write(r->staged[i].variable, r->staged[i].data);
+  if (status) return status;
+  r->snapshot->compiled->optimizer->numbers = *numbers;
+  hi_seed_resume(seed);
+  status = visit_drawing(r->snapshot->model, "", set_calls, r);
+  if (!status) status = read_history(r);
+  return status ? status : restore_callbacks(r);
+}
+
+static helio_status read_all(reading *r) {
+  hi_optimizer_numbers numbers;
+  hi_snapshot_place place = {0};
+  uint64_t seed = 0;
+  helio_status status = parse(r);
+  if (!status) status = read_numbers(r, &numbers, &seed);
+  if (!status) status = visit_drawing(r->snapshot->model, "", find_calls, r);
+  if (!status) status = visit_variables(r->snapshot, stage, r);
+  if (!status) status = read_place(r, &place);
+  if (!status) status = commit(r, &numbers, seed);
+  if (status) {
+    free(place.position);
+  } else {
+    r->snapshot->place = place;
+  }
+  return status;
+}
+
+helio_status hi_snapshot_read(hi_snapshot *s, const char *folder, bool *found) {
+  int64_t step;
+  reading r = {.snapshot = s, .file = hi_checkpoint_open_last(folder, &step)};
+  *found = r.file;
+  if (!r.file) return helio_error_pending();
+  helio_scope pool = helio_pool_enter();
+  helio_status status = read_all(&r);
+  helio_pool_leave(&pool);
+  if (!status) {
+    hi_log(HELIO_LOG_INFO, "the training goes on from %s: epoch %d, step %lld (%lld in all)",
+           hi_safetensors_path(r.file), s->place.epoch + 1, (long long)s->place.step, (long long)s->place.total_steps);
+  }
+  for (int i = 0; i < r.count; i++) free(r.staged[i].data);
+  free(r.staged);
+  json_decref(r.training);
+  hi_safetensors_close(r.file);
+  return status;
+}
+
+helio_status hi_snapshot_refuse_others(const char *folder) {
+  int64_t step;
+  hi_safetensors *file = hi_checkpoint_open_last(folder, &step);
+  if (!file) return helio_error_pending();
+  hi_fail(
+      HELIO_WRONG_STATE,
+      "%s is there already, of another training: set .resume to go on from it, or give a folder without checkpoints",
+      hi_safetensors_path(file));
+  hi_safetensors_close(file);
+  return helio_error_pending();
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that a training goes on from, to the bit: weights, the optimizer's slots and numbers, what was measured so
+ * far, how often layers have drawn random numbers, where the data stand, the history and the states of callbacks. One
+ * checkpoint of train/checkpoints.h holds it, whatever the number of replicas that wrote it or reads it. */
+#ifndef HI_SNAPSHOT_H
+#define HI_SNAPSHOT_H
+
+#include "train/callback.h"
+#include "train/compiled.h"
+#include "train/history.h"
+#include "train/logs.h"
+
+/* What of a training is in none of the objects. */
+typedef struct hi_snapshot_place {
+  int epoch;           /* that is under way, or the next one */
+  int64_t step;        /* taken in it */
+  int64_t total_steps; /* taken in all */
+  char *position;      /* of the data: malloc'ed, freed by who asked for it */
+} hi_snapshot_place;
+
+typedef struct hi_snapshot {
+  helio_model *model; /* with all its variables */
+  const hi_compiled *compiled;
+  const hi_callbacks *callbacks;
+  helio_history *history;
+  hi_snapshot_place place;
+} hi_snapshot;
+
+/* Writes a checkpoint, of which `keep` stay. */
+helio_status hi_snapshot_write(const hi_snapshot *snapshot, const char *folder, int keep);
+
+/* Reads the last whole one: all of it or, with the error set, nothing. *found: there was one; only then anything has
+ * changed. */
+helio_status hi_snapshot_read(hi_snapshot *snapshot, const char *folder, bool *found);
+
+/* An error if the folder has a checkpoint already. */
+helio_status hi_snapshot_refuse_others(const char *folder);
+
+#endif

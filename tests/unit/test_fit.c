@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compile, fit, evaluate, predict: by what is known of them without running them. A training by hand with the same
+ * operations gives the same; any number of replicas gives what one gives; Keras' rules say what is told when. */
+#include <math.h>
+
+#include "wrapped.h"
+
+enum { SAMPLES = 50, FEATURES = 6, CLASSES = 4 };
+
+static double features[SAMPLES * FEATURES];
+static int32_t labels[SAMPLES];
+
+static helio_array *some_x(void) {
+  for (int i = 0; i < SAMPLES * FEATURES; i++) features[i] = sin(0.7 * i);
+  return helio_array_of(features, HELIO_SHAPE(SAMPLES, FEATURES), .type = HELIO_FLOAT64);
+}
+
+static helio_array *some_y(void) {
+  for (int i = 0; i < SAMPLES; i++) labels[i] = (i * 7 + i / 3) % CLASSES;
+  return helio_array_of(labels, HELIO_SHAPE(SAMPLES), .type = HELIO_INT32);
+}
+
+/* In float64, in which the law holds to 1e-9; with all that depends on where samples stand: dropout, a regularizer. */
+static helio_model *make_model(void) {
+  helio_set_seed(5);
+  helio_model *model = helio_sequential({helio_dense(8, .activation = HELIO_TANH, .kernel_regularizer = {.l2 = 0.01}),
+                                         helio_dropout(0.25), helio_dense(CLASSES, .activation = HELIO_SOFTMAX)},
+                                        .input_shape = HELIO_SHAPE(FEATURES), .type = HELIO_FLOAT64);
+  helio_compile(model, .optimizer = helio_adam(0.02), .loss = helio_sparse_categorical_crossentropy(),
+                .metrics = {helio_sparse_categorical_accuracy(.type = HELIO_FLOAT64)});
+  assert_made(model);
+  return model;
+}
+
+static helio_model *model_on(helio_strategy *strategy) {
+  helio_model *model = NULL;
+  HELIO_SCOPE(strategy) model = make_model();
+  return model;
+}
+
+static void read_weights(helio_model *model, double *numbers, int *count) {
+  const helio_variables *weights = helio_weights(model);
+  *count = 0;
+  assert_made(weights);
+  for (int i = 0; i < weights->count; i++) {
+    helio_tensor *value = helio_variable_copy(weights->at[i], 0);
+    size_t elements = (size_t)helio_tensor_elements(value);
+    assert_ok(helio_tensor_read(value, numbers + *count, elements * sizeof *numbers));
+    *count += (int)elements;
+  }
+}
+
+enum { MOST_NUMBERS = 200 };
+
+static void assert_near(const double *found, const double *expected, int count, double most) {
+  double worst = 0, largest = 0;
+  for (int i = 0; i < count; i++) {
+    worst = fmax(worst, fabs(found[i] - expected[i]));
+    largest = fmax(largest, fabs(expected[i]));
+  }
+  if (!(worst <= most * largest)) fail_msg("off by %.3g", worst / largest);
+}
+
+/* ---- by hand ---- */
+
+typedef struct by_hand {
+  helio_model *model;
+  helio_optimizer *optimizer;
+  helio_loss *loss;
+} by_hand;
+
+static helio_status step_by_hand(void *argument, const helio_element *inputs, helio_element *outputs) {
+  const by_hand *t = argument;
+  helio_tape *tape = helio_tape_new();
+  helio_tensor *loss = NULL;
+  HELIO_TAPE(tape) {
+    helio_tensor *y = helio_call(t->model, inputs->part[0], .training = true);
+    loss = helio_add(helio_compute_loss(t->loss, inputs->part[1], y), helio_regularization_loss(t->model));
+  }
+  outputs->part[outputs->count++] = loss;
+  return helio_minimize(t->optimizer, tape, loss, helio_trainable_variables(t->model));
+}
+
+/* Two epochs in the order of the samples: weights, and the mean loss of each epoch, batches counting by their rows. */
+static void train_by_hand(int batch, double *weights, int *count, double losses[2]) {
+  helio_strategy *one = helio_one_device(device_name());
+  by_hand t = {.loss = helio_sparse_categorical_crossentropy()};
+  HELIO_SCOPE(one) {
+    t.model = make_model();
+    t.optimizer = helio_adam(0.02);
+  }
+  helio_distributed *batches =
+      helio_distribute(one, helio_dataset_batch(helio_dataset_from_slices(some_x(), some_y()), batch));
+  for (int epoch = 0; epoch < 2; epoch++) {
+    double sum = 0;
+    int left = SAMPLES;
+    helio_distributed_iterator *iterator = helio_iterate_distributed(batches);
+    for (helio_values *values, *found; (values = helio_next_values(iterator)); left -= batch) {
+      found = helio_run(one, step_by_hand, &t, values);
+      assert_made(found);
+      sum += helio_item(helio_values_at(found, 0, 0)) * (left < batch ? left : batch);
+    }
+    losses[epoch] = sum / SAMPLES;
+  }
+  read_weights(t.model, weights, count);
+  helio_release(t.model);
+}
+
+static void fit_is_what_a_loop_by_hand_is(void **state) {
+  (void)state;
+  double expected[MOST_NUMBERS], found[MOST_NUMBERS], losses[2];
+  int count, again;
+  start_wrapped("");
+  train_by_hand(16, expected, &count, losses);
+  for (int replicas = 1; replicas <= 3; replicas++) {
+    helio_strategy *strategy =
+        replicas == 1 ? helio_one_device(device_name()) : mirrored_over(replicas, NULL, "reduce-to-one");
+    helio_model *model = model_on(strategy);
+    helio_history *history = helio_fit(model, .x = some_x(), .y = some_y(), .batch_size = 16, .no_shuffle = true,
+                                       .epochs = 2, .verbose = HELIO_QUIET);
+    assert_made(history);
+    assert_int_equal(helio_history_epochs(history), 2);
+    for (int i = 0; i < 2; i++) {
+      double loss = helio_history_value(history, "loss", i);
+      assert_near(&loss, &losses[i], 1, 1e-9);
+    }
+    read_weights(model, found, &again);
+    assert_int_equal(count, again);
+    assert_near(found, expected, count, 1e-9);
+    helio_release(model);
+  }
+}
+
+/* The same without a strategy, and with a dataset. */
+static void a_dataset_is_what_arrays_are(void **state) {
+  (void)state;
+  double expected[MOST_NUMBERS], found[MOST_NUMBERS], losses[2];
+  int count, again;
+  start_wrapped("");
+  train_by_hand(16, expected, &count, losses);
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    helio_dataset *dataset = helio_dataset_batch(helio_dataset_from_slices(some_x(), some_y()), 16);
+    assert_made(helio_fit(model, dataset, .epochs = 2, .verbose = HELIO_QUIET));
+    read_weights(model, found, &again);
+    assert_near(found, expected, count, 1e-9);
+    helio_release(model);
+  }
+}
+
+/* ---- what is measured ---- */
+
+static void evaluation_and_prediction_agree(void **state) {
+  (void)state;
+  start_wrapped("");
+  for (int replicas = 1; replicas <= 3; replicas += 2) {
+    helio_strategy *strategy =
+        replicas == 1 ? helio_one_device(device_name()) : mirrored_over(replicas, NULL, "reduce-to-one");
+    helio_model *model = model_on(strategy);
+    assert_made(helio_fit(model, .x = some_x(), .y = some_y(), .verbose = HELIO_QUIET));
+    helio_array *predicted = helio_predict(model, .x = some_x(), .batch_size = 7);
+    assert_made(predicted);
+    const double *p = helio_array_data(predicted);
+    double loss = 0, right = 0, penalty = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+      int best = 0;
+      for (int k = 1; k < CLASSES; k++) best = p[i * CLASSES + k] > p[i * CLASSES + best] ? k : best;
+      right += best == labels[i];
+      loss -= log(p[i * CLASSES + labels[i]]);
+    }
+    double numbers[MOST_NUMBERS];
+    int count;
+    read_weights(model, numbers, &count);
+    for (int i = 0; i < FEATURES * 8; i++) penalty += 0.01 * numbers[i] * numbers[i];
+    helio_logs *logs = helio_evaluate(model, .x = some_x(), .y = some_y(), .batch_size = 9, .verbose = HELIO_QUIET);
+    assert_made(logs);
+    assert_int_equal(helio_logs_count(logs), 2);
+    assert_string_equal(helio_logs_name(logs, 0), "loss");
+    assert_string_equal(helio_logs_name(logs, 1), "sparse_categorical_accuracy");
+    double expected[2] = {loss / SAMPLES + penalty, right / SAMPLES};
+    double found[2] = {helio_logs_value(logs, 0), helio_logs_get(logs, "sparse_categorical_accuracy")};
+    assert_near(found, expected, 2, 1e-9);
+    helio_release(model);
+  }
+}
+
+static void validation_stands_behind_training(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    helio_history *history = helio_fit(model, .x = some_x(), .y = some_y(), .validation_split = 0.2, .epochs = 3,
+                                       .validation_frequency = 2, .verbose = HELIO_QUIET);
+    assert_made(history);
+    static const char *const names[] = {"loss", "sparse_categorical_accuracy", "val_loss",
+                                        "val_sparse_categorical_accuracy"};
+    assert_int_equal(helio_history_count(history), 4);
+    for (int i = 0; i < 4; i++) assert_string_equal(helio_history_name(history, i), names[i]);
+    assert_true(isnan(helio_history_value(history, "val_loss", 0)));
+    assert_false(isnan(helio_history_value(history, "val_loss", 1)));
+    helio_array *x = helio_array_part(some_x(), 40, -1), *y = helio_array_part(some_y(), 40, -1);
+    helio_logs *logs = helio_evaluate(model, .x = x, .y = y, .verbose = HELIO_QUIET);
+    assert_made(logs); /* of the last ten; weights have moved since epoch 2 */
+    helio_release(model);
+  }
+}
+
+/* Weights of samples: twice the weight counts as the sample twice, of which the mean is of all samples, as in Keras. */
+static void weights_of_samples_and_classes(void **state) {
+  (void)state;
+  double weights[SAMPLES], by_class[CLASSES] = {0.5, 1, 2, 4};
+  start_wrapped("");
+  helio_strategy *strategy = mirrored_over(2, NULL, "reduce-to-one");
+  helio_model *model = model_on(strategy);
+  helio_array *x = some_x(), *y = some_y();
+  for (int i = 0; i < SAMPLES; i++) weights[i] = by_class[labels[i]];
+  helio_array *given = helio_array_of(weights, HELIO_SHAPE(SAMPLES), .type = HELIO_FLOAT64);
+  helio_logs *a = helio_test_on_batch(model, .x = x, .y = y, .sample_weights = given);
+  double by_sample = a ? helio_logs_value(a, 0) : NAN;
+  helio_logs *b = helio_test_on_batch(model, .x = x, .y = y, .class_weights = by_class, .class_count = CLASSES);
+  double by_number = b ? helio_logs_value(b, 0) : NAN;
+  assert_ok(helio_error_pending());
+  assert_near(&by_number, &by_sample, 1, 1e-12);
+  helio_release(model);
+}
+
+static void one_batch_at_a_time(void **state) {
+  (void)state;
+  double expected[MOST_NUMBERS], found[MOST_NUMBERS], losses[2];
+  int count, again;
+  start_wrapped("");
+  train_by_hand(SAMPLES, expected, &count, losses);
+  helio_strategy *strategy = mirrored_over(3, NULL, "reduce-to-one");
+  helio_model *model = model_on(strategy);
+  for (int i = 0; i < 2; i++) {
+    helio_logs *logs = helio_train_on_batch(model, .x = some_x(), .y = some_y());
+    assert_made(logs);
+    double loss = helio_logs_get(logs, "loss");
+    assert_near(&loss, &losses[i], 1, 1e-9);
+  }
+  read_weights(model, found, &again);
+  assert_near(found, expected, count, 1e-9);
+  helio_release(model);
+}
+
+/* ---- callbacks ---- */
+
+static struct {
+  char text[4000];
+  double losses[100];
+  int count, stop_at;
+} noted;
+
+static void note(const char *what) {
+  strncat(noted.text, what, sizeof noted.text - strlen(noted.text) - 1);
+}
+
+static helio_status on_train_begin(void *user, helio_training *t) {
+  (void)user, (void)t;
+  note("T");
+  return HELIO_OK;
+}
+
+static helio_status on_train_end(void *user, helio_training *t) {
+  (void)user, (void)t;
+  note("t");
+  return HELIO_OK;
+}
+
+static helio_status on_epoch_begin(void *user, helio_training *t) {
+  (void)user, (void)t;
+  note("E");
+  return HELIO_OK;
+}
+
+static helio_status on_epoch_end(void *user, helio_training *t) {
+  (void)user;
+  assert_int_equal(t->samples, SAMPLES);
+  note("e");
+  return HELIO_OK;
+}
+
+static helio_status on_batch_begin(void *user, helio_training *t) {
+  (void)user, (void)t;
+  note("B");
+  return HELIO_OK;
+}
+
+static helio_status on_batch_end(void *user, helio_training *t) {
+  (void)user;
+  note("b");
+  noted.losses[noted.count++] = helio_logs_get(t->batch_logs, "loss");
+  if (noted.count == noted.stop_at) t->stop = true;
+  return HELIO_OK;
+}
+
+static helio_status on_test_begin(void *user, helio_training *t) {
+  (void)user, (void)t;
+  note("V");
+  return HELIO_OK;
+}
+
+static helio_status on_test_end(void *user, helio_training *t) {
+  (void)user, (void)t;
+  note("v");
+  return HELIO_OK;
+}
+
+static helio_callback *noting(void) {
+  memset(&noted, 0, sizeof noted);
+  return helio_callback(.train_begin = on_train_begin, .train_end = on_train_end, .epoch_begin = on_epoch_begin,
+                        .epoch_end = on_epoch_end, .batch_begin = on_batch_begin, .batch_end = on_batch_end,
+                        .test_begin = on_test_begin, .test_end = on_test_end);
+}
+
+static void callbacks_are_told_in_order(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    helio_array *x = some_x(), *y = some_y();
+    assert_made(helio_fit(model, .x = x, .y = y, .epochs = 2, .batch_size = 20, .validation_x = x, .validation_y = y,
+                          .callbacks = {noting()}, .verbose = HELIO_QUIET));
+    assert_string_equal(noted.text, "TEBbBbBbVveEBbBbBbVvet");
+    helio_callback *stopping = noting();
+    noted.stop_at = 4;
+    helio_history *history = helio_fit(model, .x = x, .y = y, .epochs = 5, .batch_size = 25, .callbacks = {stopping},
+                                       .verbose = HELIO_QUIET);
+    assert_made(history);
+    assert_string_equal(noted.text, "TEBbBbeEBbBbet");
+    assert_int_equal(helio_history_epochs(history), 2);
+    helio_release(model);
+  }
+}
+
+/* ---- failures ---- */
+
+static void a_lost_device_changes_nothing(void **state) {
+  (void)state;
+  double expected[MOST_NUMBERS], found[MOST_NUMBERS], losses[2];
+  int count, again;
+  start_wrapped("");
+  train_by_hand(16, expected, &count, losses);
+  assert_ok(helio_shutdown());
+  for (int kernel = 20; kernel < 220; kernel += 40) {
+    char rule[40];
+    snprintf(rule, sizeof rule, "kernel@%d/1:fail", kernel);
+    start_wrapped(rule);
+    HELIO_POOL {
+      helio_strategy *strategy = mirrored_over(3, NULL, "reduce-to-one");
+      helio_model *model = model_on(strategy);
+      helio_history *history = helio_fit(model, .x = some_x(), .y = some_y(), .batch_size = 16, .no_shuffle = true,
+                                         .epochs = 2, .verbose = HELIO_QUIET);
+      assert_made(history);
+      assert_int_equal(helio_num_replicas(strategy), 2);
+      for (int i = 0; i < 2; i++) { /* sums of losses are on every replica: none is lost */
+        double loss = helio_history_value(history, "loss", i);
+        assert_near(&loss, &losses[i], 1, 1e-9);
+      }
+      read_weights(model, found, &again);
+      assert_near(found, expected, count, 1e-9);
+      helio_release(model);
+    }
+    helio_shutdown();
+    helio_error_take(NULL);
+  }
+}
+
+static void wrong_calls(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = helio_sequential({helio_dense(CLASSES)}, .input_shape = HELIO_SHAPE(FEATURES));
+    assert_null(helio_fit(model, .x = some_x(), .y = some_y()));
+    expect_error(HELIO_WRONG_STATE, "You must call helio_compile()");
+    assert_int_equal(helio_compile(model, .loss_name = "mean_squared_eror"), HELIO_INVALID_ARGUMENT);
+    expect_error(HELIO_INVALID_ARGUMENT, "did you mean");
+    helio_release(model);
+    model = make_model();
+    assert_null(helio_fit(model));
+    expect_error(HELIO_INVALID_ARGUMENT, "neither a dataset nor x is given");
+    assert_null(helio_fit(model, .x = some_x()));
+    expect_error(HELIO_INVALID_ARGUMENT, "without labels");
+    assert_null(helio_fit(model, .x = some_x(), .y = helio_array_part(some_y(), 0, 49)));
+    expect_error(HELIO_INVALID_ARGUMENT, "Data cardinality is ambiguous");
+    assert_null(helio_fit(model, .x = some_x(), .y = some_y(), .validation_split = 0.999));
+    expect_error(HELIO_INVALID_ARGUMENT, "which is not sufficient to split it");
+    assert_null(helio_fit(model, helio_dataset_batch(helio_dataset_from_slices(some_x()), 4), .verbose = HELIO_QUIET));
+    expect_error(HELIO_INVALID_ARGUMENT, "an element of the dataset has 1 parts");
+    assert_null(helio_fit(model, .x = some_x(), .y = some_y(), .resume = true, .verbose = HELIO_QUIET));
+    expect_error(HELIO_INVALID_ARGUMENT, "resume needs checkpoint");
+    assert_made(helio_fit(model, .x = some_x(), .y = some_y(), .verbose = HELIO_QUIET)); /* and goes on */
+    helio_release(model);
+  }
+}
+
+static void data_that_run_out(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    helio_dataset *dataset = helio_dataset_batch(helio_dataset_from_slices(some_x(), some_y()), 10);
+    helio_history *history = helio_fit(model, dataset, .steps_per_epoch = 3, .epochs = 3, .verbose = HELIO_QUIET);
+    assert_made(history);
+    assert_int_equal(helio_history_epochs(history), 2);
+    assert_logged("Your input ran out of data; interrupting training.", "(in this case, 9 batches)");
+    helio_release(model);
+  }
+}
+
+int main(void) {
+  remember_environment();
+  const struct CMUnitTest tests[] = {
+      TEST(fit_is_what_a_loop_by_hand_is),
+      TEST(a_dataset_is_what_arrays_are),
+      TEST(evaluation_and_prediction_agree),
+      TEST(validation_stands_behind_training),
+      TEST(weights_of_samples_and_classes),
+      TEST(one_batch_at_a_time),
+      TEST(callbacks_are_told_in_order),
+      TEST(a_lost_device_changes_nothing),
+      TEST(wrong_calls),
+      TEST(data_that_run_out),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
