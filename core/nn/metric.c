@@ -203,6 +203,12 @@ static const hi_metric_family *family_of(const helio_metric *metric) {
   return (kind ? kind : &hi_metric_kinds[HI_MEAN])->family;
 }
 
+/* Whichever accuracy it will be, it is one. */
+int hi_metric_direction(const helio_metric *metric) {
+  const hi_metric_kind *kind = atomic_load(&metric->kind);
+  return (kind ? kind : &hi_metric_kinds[HI_ACCURACY])->direction;
+}
+
 /* Zeros on the device that operations run on when the metric is first used; each replica counts for itself, or for all.
  */
 static helio_status build(helio_metric *metric) {

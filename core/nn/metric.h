@@ -37,6 +37,8 @@ struct hi_metric_kind {
   const hi_metric_family *family;
   unsigned options; /* the ones of the above that it knows */
 
+  int direction; /* in which it becomes better, see hi_metric_direction() */
+
   bool given; /* its values are given, in the place of labels; else they come of labels and predictions */
 
   /* Of a mean whose values are not given, what they are: this function, or this loss. */
@@ -89,6 +91,9 @@ void hi_metric_share(helio_metric *metric);
  * this replica knows; and adding it. Outside of tapes. */
 helio_status hi_metric_additions(const helio_metric_update_options *update, helio_tensor *additions[HI_METRIC_STATES]);
 helio_status hi_metric_add(helio_metric *metric, helio_tensor *const *additions);
+
+/* 1: the larger, the better; −1: the smaller; 0: nobody can tell. As in Keras. */
+int hi_metric_direction(const helio_metric *metric);
 
 /* The accuracy that Keras takes for these shapes; NULL with the error set. */
 const hi_metric_kind *hi_accuracy_for(const helio_shape *labels, const helio_shape *predictions);

@@ -256,33 +256,34 @@ const hi_metric_kind *hi_accuracy_for(const helio_shape *labels, const helio_sha
 
 /* The mean of a loss of the same names. */
 #define LOSS(kind, ...)                                                                                                \
-  { .names = {__VA_ARGS__}, .family = &means, .loss = &hi_loss_kinds[kind] }
+  { .names = {__VA_ARGS__}, .family = &means, .loss = &hi_loss_kinds[kind], .direction = -1 }
 
 /* clang-format off */
 const hi_metric_kind hi_metric_kinds[HI_METRIC_KINDS] = {
     [HI_MEAN] = METRIC("Mean", "mean", .family = &means, .given = true),
     [HI_SUM] = METRIC("Sum", "sum", .family = &sums, .given = true),
-    [HI_ACCURACY] = METRIC("Accuracy", "accuracy", .family = &means, .values = accuracy),
+    [HI_ACCURACY] = METRIC("Accuracy", "accuracy", .family = &means, .values = accuracy, .direction = 1),
     [HI_BINARY_ACCURACY] =
         METRIC("BinaryAccuracy", "binary_accuracy", .family = &means, .values = binary_accuracy,
-               .options = HI_METRIC_THRESHOLD),
+               .options = HI_METRIC_THRESHOLD, .direction = 1),
     [HI_CATEGORICAL_ACCURACY] =
-        METRIC("CategoricalAccuracy", "categorical_accuracy", .family = &means, .values = categorical_accuracy),
+        METRIC("CategoricalAccuracy", "categorical_accuracy", .family = &means, .values = categorical_accuracy,
+               .direction = 1),
     [HI_SPARSE_CATEGORICAL_ACCURACY] =
         METRIC("SparseCategoricalAccuracy", "sparse_categorical_accuracy", .family = &means,
-               .values = sparse_categorical_accuracy),
+               .values = sparse_categorical_accuracy, .direction = 1),
     [HI_TOP_K_CATEGORICAL_ACCURACY] =
         METRIC("TopKCategoricalAccuracy", "top_k_categorical_accuracy", .family = &means, .values = top_k,
-               .options = HI_METRIC_K),
+               .options = HI_METRIC_K, .direction = 1),
     [HI_SPARSE_TOP_K_CATEGORICAL_ACCURACY] =
         METRIC("SparseTopKCategoricalAccuracy", "sparse_top_k_categorical_accuracy", .family = &means,
-               .values = sparse_top_k, .options = HI_METRIC_K),
+               .values = sparse_top_k, .options = HI_METRIC_K, .direction = 1),
     [HI_PRECISION] =
         METRIC("Precision", "precision", .family = &precisions,
-               .options = HI_METRIC_THRESHOLD | HI_METRIC_PROBABILITY | HI_METRIC_CHOICE),
+               .options = HI_METRIC_THRESHOLD | HI_METRIC_PROBABILITY | HI_METRIC_CHOICE, .direction = 1),
     [HI_RECALL] =
         METRIC("Recall", "recall", .family = &recalls,
-               .options = HI_METRIC_THRESHOLD | HI_METRIC_PROBABILITY | HI_METRIC_CHOICE),
+               .options = HI_METRIC_THRESHOLD | HI_METRIC_PROBABILITY | HI_METRIC_CHOICE, .direction = 1),
     [HI_MEAN_SQUARED_ERROR_METRIC] =
         LOSS(HI_MEAN_SQUARED_ERROR, "MeanSquaredError", "mean_squared_error", {"mse", "MSE"}),
     [HI_MEAN_ABSOLUTE_ERROR_METRIC] =

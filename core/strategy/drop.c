@@ -77,6 +77,9 @@ static void remove_replica(helio_strategy *strategy, int replica) {
     replicas->devices[i] = replicas->devices[i + 1];
     replicas->copy[i] = replicas->copy[i + 1];
     strategy->weights[i] = strategy->weights[i + 1];
+    strategy->reduce_seconds[i] = strategy->reduce_seconds[i + 1];
+    strategy->reduce_begin[i] = strategy->reduce_begin[i + 1];
+    strategy->reduce_end[i] = strategy->reduce_end[i + 1];
   }
   replicas->count--;
 }

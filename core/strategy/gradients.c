@@ -387,6 +387,12 @@ static helio_status sum_all(hi_summing *s) {
   return status ? status : sum_the_rest(s);
 }
 
+static void keep_times(const hi_summing *s, double begin, double end) {
+  s->strategy->reduce_seconds[s->replica] += s->seconds + end - begin;
+  s->strategy->reduce_begin[s->replica] = begin;
+  s->strategy->reduce_end[s->replica] = end;
+}
+
 helio_status hi_sums_end(hi_summing *s) {
   helio_strategy *strategy = s->strategy;
   double begin = hi_seconds();
@@ -394,7 +400,7 @@ helio_status hi_sums_end(hi_summing *s) {
   helio_status status = sum_all(s);
   if (!status && strategy->replicas.compared) status = hi_compare_sums(strategy, s->own, s->gradients, s->count);
   helio_device_leave(&device);
-  strategy->reduce_seconds[s->replica] += s->seconds + hi_seconds() - begin;
+  keep_times(s, begin, hi_seconds());
   forget(s);
   return status ? hi_strategy_break(strategy) : HELIO_OK; /* whatever failed, the others wait for this replica */
 }

@@ -25,6 +25,8 @@ struct helio_strategy {
   atomic_bool has_ended; /* by a failure */
   bool half_taken;       /* the latest step was to take more updates than it did before replicas were lost */
   double reduce_seconds[HELIO_MAX_REPLICAS]; /* that each has spent on sums, waiting for the others among it */
+  double reduce_begin[HELIO_MAX_REPLICAS];   /* of its latest sums, by hi_seconds(): when all of its own were there, */
+  double reduce_end[HELIO_MAX_REPLICAS];     /* and when its thread went on with those of all */
   unsigned answered;                         /* up to which loss helio_retry() has said yes to calls without inputs */
   bool ordered;
   size_t bucket_bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/callback.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,19 @@ helio_callback *helio_callback_with(const helio_callback_options *given) {
   callback->options = o;
   callback->options.name = name;
   return callback;
+}
+
+void *hi_callback_user(size_t bytes) {
+  void *user = calloc(1, bytes);
+  if (!user) hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a callback");
+  return user;
+}
+
+char *hi_callback_name(const char *kind, const char *detail) {
+  char *name = NULL;
+  if (asprintf(&name, "%s:%s", kind, detail) >= 0) return name;
+  hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of a callback");
+  return NULL;
 }
 
 helio_status hi_callbacks_add(hi_callbacks *callbacks, helio_callback *const *list, int most) {

@@ -150,8 +150,17 @@ helio_optimizer *helio_model_optimizer(const helio_model *model) {
   return model->model->compiled ? model->model->compiled->optimizer : NULL;
 }
 
-helio_status hi_compiled_reset(const hi_compiled *compiled) {
+static helio_status reset_all(const hi_compiled *compiled) {
   helio_status status = HELIO_OK;
   for (int i = 0; i < compiled->metric_count && !status; i++) status = helio_metric_reset(compiled->metrics[i]);
+  return status;
+}
+
+/* A device that is lost meanwhile leaves those of the others to be reset. */
+helio_status hi_compiled_reset(const hi_compiled *compiled) {
+  helio_status status;
+  do {
+    status = reset_all(compiled);
+  } while (status && helio_retry(compiled->strategy, NULL));
   return status;
 }

@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "data/folder.h"
 #include "data/json.h"
+#include "runtime/clock.h"
 #include "runtime/error.h"
 #include "train/crc32c.h"
 #include "train/output_file.h"
@@ -153,30 +154,6 @@ static helio_status no_memory(const hi_event_file *file) {
 
 /* ---- the file ---- */
 
-static double now(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_REALTIME, &time);
-  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
-/* The folder and those that lead to it. What stands there and is no folder comes up when the file is made. */
-static helio_status make_folders(const char *folder) {
-  char *path = strdup(folder);
-  if (!path) return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for making the folder", folder);
-  helio_status status = HELIO_OK;
-  for (char *at = path + 1; !status && at[-1]; at++) {
-    if (*at && *at != '/') continue;
-    char separator = *at;
-    *at = 0;
-    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-      status = hi_fail(HELIO_IO_FAILURE, "the folder %s cannot be made: %s", path, strerror(errno));
-    }
-    *at = separator;
-  }
-  free(path);
-  return status;
-}
-
 /* Of the machine, fit to be part of a file's name. */
 static void read_host_name(char *name, size_t size) {
   if (gethostname(name, size) != 0 || !*name) snprintf(name, size, "localhost");
@@ -212,14 +189,14 @@ static helio_status write_version(hi_event_file *file) {
   record r;
   if (!begin_record(&r, sizeof version)) return no_memory(file);
   put_text(&r, EVENT_FILE_VERSION, version, sizeof version - 1);
-  put_wall_time(&r, now());
+  put_wall_time(&r, hi_wall_seconds());
   helio_status status = write_record(file, &r);
   return status ? status : hi_output_file_flush(&file->output);
 }
 
 static helio_status open_in(hi_event_file *file, const char *folder) {
   char *path;
-  helio_status status = make_folders(folder);
+  helio_status status = hi_folder_make(folder);
   if (status) return status;
   int descriptor = make_file(folder, &path);
   if (!path) return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for a file in it", folder);

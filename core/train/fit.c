@@ -169,6 +169,7 @@ static bool validates_now(const fitting *f) {
 static helio_status validate(fitting *f, helio_logs *logs) {
   helio_training epoch = f->pass.training, *t = &f->pass.training;
   double begin = hi_seconds();
+  t->stop = false; /* said behind a batch, it is of the training: the epoch is measured all the same, as in Keras */
   helio_status status = hi_pass_test(&f->pass, f->validation, f->options->validation_steps);
   if (!status) status = hi_logs_add_all(logs, "val_", t->logs);
   epoch.stop = epoch.stop || t->stop;
@@ -205,8 +206,8 @@ static helio_status run_epoch(fitting *f) {
   add_to_totals(f);
   if (t->steps < 0) t->steps = t->step;
   t->logs = logs;
-  status = hi_history_add(f->history, t->epoch, logs);
-  if (!status) status = hi_tell(&f->pass.callbacks, epoch_end, t);
+  status = hi_tell(&f->pass.callbacks, epoch_end, t);
+  if (!status) status = hi_history_add(f->history, t->epoch, logs); /* with what callbacks have added */
   return status ? status : checkpoint_behind_epoch(f);
 }
 

@@ -76,6 +76,23 @@ helio_status hi_logs_add_tensor(helio_logs *logs, const char *name, helio_tensor
   return HELIO_OK;
 }
 
+static int index_of(const helio_logs *logs, const char *name) {
+  for (int i = 0; name && i < logs->count; i++) {
+    if (strcmp(logs->entries[i].name, name) == 0) return i;
+  }
+  return -1;
+}
+
+helio_status hi_logs_set(helio_logs *logs, const char *name, double value) {
+  int index = index_of(logs, name);
+  if (index < 0) return hi_logs_add_value(logs, "", name, value);
+  hi_log_entry *entry = &logs->entries[index];
+  hi_drop(entry->metric);
+  hi_drop(entry->tensor);
+  *entry = (hi_log_entry){.name = entry->name, .value = value, .known = true};
+  return HELIO_OK;
+}
+
 void hi_logs_forget(helio_logs *logs) {
   for (int i = 0; i < logs->count; i++) logs->entries[i].known = logs->entries[i].known && !logs->entries[i].metric;
 }
@@ -152,9 +169,26 @@ double helio_logs_value(helio_logs *logs, int index) {
 
 double helio_logs_get(helio_logs *logs, const char *name) {
   if (check(__func__, logs)) return NAN;
-  for (int i = 0; name && i < logs->count; i++) {
-    if (strcmp(logs->entries[i].name, name) == 0) return helio_logs_value(logs, i);
-  }
+  int index = index_of(logs, name);
+  if (index >= 0) return helio_logs_value(logs, index);
   hi_fail(HELIO_INVALID_ARGUMENT, "nothing is measured under the name %s", name ? name : "NULL");
   return NAN;
+}
+
+/* The strategy may know of the loss already, so it is the device that is asked. */
+static bool is_gone(const helio_logs *logs, const hi_log_entry *entry) {
+  if (!helio_error_pending() || !logs->strategy || !entry->tensor) return false;
+  return helio_retry(logs->strategy, NULL) || hi_device_lost(entry->tensor->device);
+}
+
+helio_status hi_logs_find(helio_logs *logs, const char *name, double *value, bool *found) {
+  int index = index_of(logs, name);
+  *found = index >= 0;
+  if (!*found) return HELIO_OK;
+  *value = helio_logs_value(logs, index);
+  if (is_gone(logs, &logs->entries[index])) {
+    helio_error_take(NULL);
+    *found = false;
+  }
+  return helio_error_pending();
 }

@@ -37,6 +37,13 @@ void hi_logs_forget(helio_logs *logs);
 /* What metrics say now is computed, and does not change with them any more; it is not waited for. */
 helio_status hi_logs_settle(helio_logs *logs);
 
+/* A number in the place of the one that has this name, behind all others if there is none. */
+helio_status hi_logs_set(helio_logs *logs, const char *name, double value);
+
+/* The value of a name. *found is false, without an error, if there is none, and if it is there no more: the device that
+ * had it was lost, and the training goes on without. */
+helio_status hi_logs_find(helio_logs *logs, const char *name, double *value, bool *found);
+
 /* All of it as numbers, behind those of `logs`, with a prefix before the names. */
 helio_status hi_logs_add_all(helio_logs *logs, const char *prefix, helio_logs *from);
 

@@ -2,6 +2,7 @@
 #include "train/output_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,14 @@ helio_status hi_output_file_open(hi_output_file *file, char *path, int descripto
   file->failed = NULL;
   file->used = 0;
   return HELIO_OK;
+}
+
+/* Without O_NONBLOCK a pipe would wait for somebody who reads from it. */
+helio_status hi_output_file_create(hi_output_file *file, const char *path, bool append) {
+  int how = append ? O_RDWR | O_APPEND : O_WRONLY | O_TRUNC;
+  char *copy = strdup(path);
+  if (!copy) return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for writing it", path);
+  return hi_output_file_open(file, copy, open(path, how | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
 }
 
 static void keep_failure(hi_output_file *file, const char *doing) {

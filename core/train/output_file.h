@@ -22,6 +22,9 @@ typedef struct hi_output_file {
  * negative one is a failure that errno explains. */
 helio_status hi_output_file_open(hi_output_file *file, char *path, int descriptor);
 
+/* The same with a file at that path: a new one in the place of another, or behind what it has, which may be read. */
+helio_status hi_output_file_create(hi_output_file *file, const char *path, bool append);
+
 /* Adds one record. */
 helio_status hi_output_file_put(hi_output_file *file, const void *record, size_t bytes);
 

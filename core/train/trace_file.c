@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/trace_file.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,12 +71,8 @@ static helio_status refuse_time(const hi_trace_file *file) {
 
 /* ---- open and close ---- */
 
-/* Without O_NONBLOCK a pipe would wait for somebody who reads from it. */
 static helio_status open_at(hi_trace_file *file, const char *path, const char *quoted) {
-  char *copy = strdup(path);
-  if (!copy) return no_memory(path);
-  int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
-  helio_status status = hi_output_file_open(&file->output, copy, descriptor);
+  helio_status status = hi_output_file_create(&file->output, path, false);
   if (status) return status;
   file->process = (long)getpid();
   status = put_event(file, "[\n{\"ph\":\"M\",\"pid\":%ld,\"name\":\"process_name\",\"args\":{\"name\":%s}}",

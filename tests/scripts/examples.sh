@@ -103,6 +103,18 @@ awk -F'Test Accuracy: ' '/^Step 60,/ { good = $2 > 95 } END { exit !good }' "$wo
   fail "subclass does not learn: $(cat "$work/out")"
 grep -q '^ Total params: 12,810 (50.04 KB)$' "$work/out" || fail "subclass: not the model's summary: $(cat "$work/out")"
 
+# callbacks: a loss every ten steps, until it does not fall any more, and files that tell of the same steps and epochs.
+(cd "$work" && "$examples/callbacks") >"$work/out" 2>&1 || fail "callbacks: exit status $?: $(cat "$work/out")"
+epochs=$(sed -n 's/^it has learned after \([0-9]*\) epochs$/\1/p' "$work/out")
+steps=$((${epochs:-0} * 16))
+[ "${epochs:-0}" -gt 3 ] && [ "$epochs" -lt 100 ] || fail "callbacks: it did not stop: $(tail -n 1 "$work/out")"
+[ "$(grep -c '^step' "$work/out")" -eq $((steps / 10)) ] || fail "callbacks: $(cat "$work/out")"
+[ "$(head -n 1 "$work/training.csv")" = epoch,loss,val_loss ] && [ "$(wc -l <"$work/training.csv")" -eq $((epochs + 1)) ] ||
+  fail "callbacks: $(cat "$work/training.csv")"
+awk -F, 'NR > 1 { last = $3 } END { exit !(last < 1e-5) }' "$work/training.csv" || fail "callbacks: $(cat "$work/training.csv")"
+[ "$(grep -c '^{"step": .*}$' "$work/training.jsonl")" -eq "$steps" ] &&
+  [ "$(grep -c '^{"epoch": .*}$' "$work/training.jsonl")" -eq "$epochs" ] || fail "callbacks: $(cat "$work/training.jsonl")"
+
 # contexts: TensorFlow's rules of where a thread is.
 expect 0 contexts <<END
 outside: DefaultStrategy of 1, in a replica

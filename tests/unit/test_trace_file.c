@@ -459,7 +459,7 @@ static void test_no_memory(void **state) {
     if (!failed) break;
     if (done) continue; /* libc can do without some */
     failures++;
-    expect_error(HELIO_OUT_OF_MEMORY, "trace.json: no memory for a trace");
+    expect_error(HELIO_OUT_OF_MEMORY, "trace.json: no memory for");
   }
   assert_true(done && failures >= 8);
   json_t *events = read_events("");

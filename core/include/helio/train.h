@@ -89,7 +89,7 @@ typedef struct helio_callback_options {
   helio_callback_function test_batch_end;
   const char *name;          /* under which its state stands in checkpoints; NULL: it has none */
   char *(*save)(void *user); /* the state as a text of malloc(); NULL: failed */
-  helio_status (*restore)(void *user, const char *state); /* of a training that goes on */
+  helio_status (*restore)(void *user, const char *state); /* of a training that goes on, before its first epoch */
   void (*release)(void *user);                            /* when nobody holds the callback any more */
 } helio_callback_options;
 
@@ -100,16 +100,20 @@ HELIO_EXPORT helio_callback *helio_callback_with(const helio_callback_options *o
 /* The usual ones, with Keras' names, arguments and defaults. Each is owned by the pool, like all that a call makes; fit
  * holds those that it is given until it ends. Files that cannot be written end the training with an error. */
 
-/* A line for each epoch: "epoch,loss,accuracy,val_loss", then numbers. */
+/* A line for each epoch: "epoch,accuracy,loss,val_accuracy,val_loss", then numbers, the first of which counts from 0.
+ * Columns are what the first epoch has measured, sorted by name, as Keras has them; if there was no validation, with
+ * places for it. What an epoch lacks is NA. */
 typedef struct helio_csv_logger_options {
   size_t size;
   const char *path;
-  bool append;    /* behind what the file has */
+  bool append;    /* behind what the file has, in its columns */
   char separator; /* 0: ',' */
 } helio_csv_logger_options;
 
 /* A JSON object on a line for each step, {"step": 1, "loss": 2.3, "samples": 128, "ms": 4.2}, and one for each epoch,
- * {"epoch": 1, "steps": 469, "seconds": 2.1, "learning_rate": 0.001, "loss": …, "val_loss": …}. */
+ * {"epoch": 1, "steps": 469, "seconds": 2.1, "learning_rate": 0.001, "loss": …, "val_loss": …}. Both count from 1,
+ * steps over all epochs; what is not finite is null. It reads the loss of each step, and so waits for it, unless only
+ * epochs are wanted. */
 typedef struct helio_json_logger_options {
   size_t size;
   const char *path;
@@ -117,24 +121,31 @@ typedef struct helio_json_logger_options {
   bool epochs_only;
 } helio_json_logger_options;
 
+/* What some callbacks watch is a name of what is measured. If nothing has it, a warning says once what there is. Better
+ * is what differs as float32, and by min_delta at least. */
 typedef enum helio_monitor_mode {
   HELIO_MONITOR_MIN = 1, /* the smaller, the better */
   HELIO_MONITOR_MAX = 2,
 } helio_monitor_mode;
 
-/* Saves the model, or its weights, behind epochs. The path may have "{epoch}", "{epoch:02d}" and the names of what is
- * measured, "{val_loss:.2f}", as in Keras. */
+/* Saves the model, or its weights, behind epochs. The path may have "{epoch}", "{epoch:02d}", with every_steps
+ * "{batch}", and the names of what is measured, "{val_loss:.2f}", as in Keras; both numbers count from 1. Folders are
+ * made. The best value is that of all trainings that the callback is given to, and is kept in checkpoints. */
 typedef struct helio_model_checkpoint_options {
   size_t size;
   const char *path;
-  const char *monitor;     /* NULL: "val_loss" */
-  helio_monitor_mode mode; /* 0: by the name: accuracies and the like the larger, all else the smaller */
+  const char *monitor; /* NULL: "val_loss" */
+  helio_monitor_mode
+      mode; /* 0: by the metric of that name: of losses the smaller is better, of accuracies the larger */
   bool save_best_only, save_weights_only;
   int64_t every_steps;      /* 0: behind each epoch */
   double initial_threshold; /* with has_threshold: what the first must be better than */
   bool has_threshold;
+  bool verbose; /* says in the log what it does; likewise below */
 } helio_model_checkpoint_options;
 
+/* Ends the training when it has become no better for a while. Checkpoints keep the best value and how long ago it was,
+ * not the best weights: if no epoch behind the checkpoint is better, those of the last one stay, with a warning. */
 typedef struct helio_early_stopping_options {
   size_t size;
   const char *monitor; /* NULL: "val_loss" */
@@ -143,26 +154,30 @@ typedef struct helio_early_stopping_options {
   helio_monitor_mode mode;
   double baseline; /* with has_baseline: what must be reached at all */
   bool has_baseline;
-  bool restore_best_weights;
+  bool restore_best_weights; /* in the end, whether it was stopped or not */
   int start_from_epoch;
+  bool verbose;
 } helio_early_stopping_options;
 
-/* The rate of each epoch, by its number, from 0, and the rate before. */
+/* The rate of each epoch, by its number, from 0, and the rate before. This and the next callback put "learning_rate"
+ * among what is measured, for the history and for callbacks behind them, and refuse an optimizer with a schedule. */
 typedef double (*helio_rate_function)(void *user, int epoch, double rate);
 
 typedef struct helio_reduce_on_plateau_options {
   size_t size;
   const char *monitor; /* NULL: "val_loss" */
-  double factor;       /* 0: 0.1 */
+  double factor;       /* 0: 0.1, HELIO_ZERO: 0 */
   int patience;        /* 0: 10 */
   helio_monitor_mode mode;
-  double min_delta; /* 0: 0.0001 */
-  int cooldown;
+  double min_delta; /* 0: 0.0001, HELIO_ZERO: 0 */
+  int cooldown;     /* epochs behind a reduction that are not counted */
   double min_learning_rate;
+  bool verbose;
 } helio_reduce_on_plateau_options;
 
 /* Event files for TensorBoard, in `folder`/train and `folder`/validation: epoch_loss and the like, epoch_learning_rate,
- * epoch_step_ms; with every_steps also batch_loss and batch_step_ms. */
+ * epoch_step_ms; evaluation_loss_vs_iterations; with every_steps also batch_loss and the like, means since the epoch
+ * began, and batch_step_ms. But for times the tags are Keras'. */
 typedef struct helio_tensorboard_options {
   size_t size;
   const char *folder;
@@ -186,7 +201,9 @@ HELIO_EXPORT helio_callback *helio_tensorboard_with(const helio_tensorboard_opti
 HELIO_EXPORT helio_callback *helio_learning_rate_scheduler(helio_rate_function function, void *user);
 HELIO_EXPORT helio_callback *helio_terminate_on_nan(void); /* looks at the loss of each batch, and so waits for it */
 
-/* A Chrome trace: what each replica did when (compute, reduce), and waits for input. For chrome://tracing, Perfetto. */
+/* A Chrome trace, for chrome://tracing and Perfetto: on a track for each replica "compute", until its gradients are
+ * there, and "reduce", until it has the sums; and waits for "input" on a track of their own. Sums that travel while
+ * gradients are still computed count as compute. */
 HELIO_EXPORT helio_callback *helio_timeline(const char *path);
 
 /* ---- fit ---- */
