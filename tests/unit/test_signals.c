@@ -244,7 +244,7 @@ static struct {
   int count;
 } threads;
 
-static void look_at_thread(const char *id, seen_thread *t) {
+static void look_once(const char *id, seen_thread *t) {
   char path[64], line[256];
   snprintf(path, sizeof path, "/proc/self/task/%.20s/status", id);
   *t = (seen_thread){.id = atoi(id)};
@@ -255,6 +255,15 @@ static void look_at_thread(const char *id, seen_thread *t) {
     sscanf(line, "SigBlk: %llx", &t->blocked);
   }
   fclose(file);
+}
+
+/* The C library blocks everything while a thread begins, which on a busy machine takes its time. */
+static void look_at_thread(const char *id, seen_thread *t) {
+  look_once(id, t);
+  for (int i = 0; i < 5000 && t->blocked >> (SIGSEGV - 1) & 1; i++) {
+    usleep(1000);
+    look_once(id, t);
+  }
 }
 
 static void look_at_threads(void) {
