@@ -799,6 +799,8 @@ static void test_the_end_of_a_device(void **state) {
   hi_plugin plugin = {.devices = device_table, .memory = memory_table, .streams = stream_table};
   hi_physical physical = {.plugin = &plugin};
   (void)state;
+  restore_environment();
+  assert_ok(helio_init()); /* no device without settings */
   hi_guard(&plugin);
   hi_device *device = hi_device_new(&physical, 0);
   assert_non_null(device);
@@ -809,6 +811,7 @@ static void test_the_end_of_a_device(void **state) {
   hi_device_free(device);
   assert_int_equal(calls_of(SYNCHRONIZE), 1);
   assert_int_equal(lines_with("ERROR:helio:", "failed at its end: told to fail"), 1);
+  assert_ok(helio_shutdown());
 }
 
 /* ---- the address sanitizer ---- */
