@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A matrix product of our own, blocked for the first cache: panels of b, two vectors wide, are packed on the stack, and
- * tiles of four rows run along them. BLAS is faster; this one always works, also in integers. */
+ * tiles of six rows run along them, which keep both multipliers busy. The sum of an element runs along k from the
+ * front, wherever it stands: equal rows of a have equal results to the bit. BLAS is faster where k and n are large;
+ * this one always works, also in integers. */
 #ifndef CPU_VECTOR_PRODUCT_H
 #define CPU_VECTOR_PRODUCT_H
 
-#define TILE_ROWS   4
-#define PANEL_BYTES (2 * VECTOR_BYTES) /* of one row of the panel */
-#define PANEL_ROWS  128
+#define TILE_ROWS   6
+#define PANEL_BYTES (2 * VECTOR_BYTES)    /* of one row of the panel */
+#define PANEL_ROWS  (16384 / PANEL_BYTES) /* so that the first cache has room for rows of a, too */
 
 /* A tile of the result that lies in a dense buffer: c += a × panel. `a` is the tile's first element. */
 typedef void tile_function(void *tile, const void *a, size_t a_row, size_t a_column, const void *panel, size_t rows,
@@ -45,7 +47,7 @@ static inline vector_u64 multiply_add_i64(uint64_t a, vector_u64 b, vector_u64 c
   X(i32, uint32_t, vector_u32)                                                                                         \
   X(i64, uint64_t, vector_u64)
 
-/* A tile with fewer rows than four computes its last row again for the others. */
+/* A tile with fewer rows than six computes its last row again for the others. */
 #define TILE_FUNCTION(name, element, vector)                                                                           \
   static void tile_##name(void *tile, const void *source, size_t a_row, size_t a_column, const void *packed,           \
                           size_t rows, size_t depth) {                                                                 \
@@ -53,9 +55,12 @@ static inline vector_u64 multiply_add_i64(uint64_t a, vector_u64 b, vector_u64 c
     const element *a1 = a0 + (rows > 1 ? 1 : rows - 1) * a_row;                                                        \
     const element *a2 = a0 + (rows > 2 ? 2 : rows - 1) * a_row;                                                        \
     const element *a3 = a0 + (rows > 3 ? 3 : rows - 1) * a_row;                                                        \
+    const element *a4 = a0 + (rows > 4 ? 4 : rows - 1) * a_row;                                                        \
+    const element *a5 = a0 + (rows > 5 ? 5 : rows - 1) * a_row;                                                        \
     const vector *panel = packed;                                                                                      \
     vector *c = tile;                                                                                                  \
-    vector c00 = c[0], c01 = c[1], c10 = c[2], c11 = c[3], c20 = c[4], c21 = c[5], c30 = c[6], c31 = c[7];             \
+    vector c00 = c[0], c01 = c[1], c10 = c[2], c11 = c[3], c20 = c[4], c21 = c[5];                                     \
+    vector c30 = c[6], c31 = c[7], c40 = c[8], c41 = c[9], c50 = c[10], c51 = c[11];                                   \
     for (size_t k = 0; k < depth; k++) {                                                                               \
       const vector b0 = panel[2 * k], b1 = panel[2 * k + 1];                                                           \
       const size_t at = k * a_column;                                                                                  \
@@ -63,8 +68,11 @@ static inline vector_u64 multiply_add_i64(uint64_t a, vector_u64 b, vector_u64 c
       c10 = multiply_add_##name(a1[at], b0, c10), c11 = multiply_add_##name(a1[at], b1, c11);                          \
       c20 = multiply_add_##name(a2[at], b0, c20), c21 = multiply_add_##name(a2[at], b1, c21);                          \
       c30 = multiply_add_##name(a3[at], b0, c30), c31 = multiply_add_##name(a3[at], b1, c31);                          \
+      c40 = multiply_add_##name(a4[at], b0, c40), c41 = multiply_add_##name(a4[at], b1, c41);                          \
+      c50 = multiply_add_##name(a5[at], b0, c50), c51 = multiply_add_##name(a5[at], b1, c51);                          \
     }                                                                                                                  \
-    c[0] = c00, c[1] = c01, c[2] = c10, c[3] = c11, c[4] = c20, c[5] = c21, c[6] = c30, c[7] = c31;                    \
+    c[0] = c00, c[1] = c01, c[2] = c10, c[3] = c11, c[4] = c20, c[5] = c21;                                            \
+    c[6] = c30, c[7] = c31, c[8] = c40, c[9] = c41, c[10] = c50, c[11] = c51;                                          \
   }
 TILE_LIST(TILE_FUNCTION)
 #undef TILE_FUNCTION

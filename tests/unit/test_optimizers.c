@@ -230,7 +230,8 @@ static void step_adam(element *e, double g, int t) {
   e->w -= e->w * 0.03 * 0.1;
   e->m += (g - e->m) * (1 - 0.8);
   e->v += (g * g - e->v) * (1 - 0.95);
-  e->w -= e->m * (0.1 * sqrt(1 - pow(0.95, t)) / (1 - pow(0.8, t))) / (sqrt(e->v) + 1e-7);
+  double correction = sqrt(1 - pow((double)0.95f, t)) / (1 - pow((double)0.8f, t)); /* of floats, as Keras has them */
+  e->w -= e->m * (0.1 * correction) / (sqrt(e->v) + 1e-7);
 }
 
 static void step_nadam(element *e, double g, int t) {
