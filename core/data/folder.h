@@ -4,8 +4,7 @@
 
 #include <helio/helio.h>
 
-/* Makes the folder and those that lead to it, as far as they are not there. What stands in the place of one and is no
- * folder comes up when a file is made in it. */
+/* Makes the folder and those that lead to it, as far as they are not there, and brings their names to disk. */
 helio_status hi_folder_make(const char *folder);
 
 #endif

@@ -2,6 +2,7 @@
 #include "data/json.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,28 @@ helio_status hi_json_quoted(const char *text, char **result) {
   if (!quoted) return errno == ENOMEM ? HELIO_OUT_OF_MEMORY : HELIO_INVALID_ARGUMENT;
   *result = quoted;
   return HELIO_OK;
+}
+
+static const struct {
+  const char *word;
+  double value;
+} not_finite[] = {{"nan", NAN}, {"inf", INFINITY}, {"-inf", -INFINITY}};
+
+json_t *hi_json_number(double value) {
+  if (isfinite(value)) return json_real(value);
+  return json_string(not_finite[isnan(value) ? 0 : value > 0 ? 1 : 2].word);
+}
+
+bool hi_json_number_read(const json_t *json, double *value) {
+  const char *word = json_string_value(json);
+  *value = json_number_value(json);
+  if (!word) return json_is_number(json);
+  for (int i = 0; i < 3; i++) {
+    if (strcmp(word, not_finite[i].word) != 0) continue;
+    *value = not_finite[i].value;
+    return true;
+  }
+  return false;
 }
 
 void hi_make_printable(char *text) {

@@ -39,6 +39,10 @@ char *hi_json_text(const json_t *value);
  * not UTF-8; HELIO_OUT_OF_MEMORY, likewise. */
 helio_status hi_json_quoted(const char *text, char **quoted);
 
+/* Numbers, also those that JSON does not have, which are text: "nan", "inf", "-inf". False if it is none. */
+json_t *hi_json_number(double value);
+bool hi_json_number_read(const json_t *json, double *value);
+
 /* Text of somebody's file may stand in a message, but must not move the cursor of a terminal: replaces what would. */
 void hi_make_printable(char *text);
 

@@ -38,7 +38,7 @@ helio_layer *hi_model_begin(const hi_layer_kind *kind, const char *name, helio_t
 void hi_model_free(hi_model *model) {
   if (!model) return;
   hi_functional_free(model);
-  if (model->compiled) model->free_compiled(model->compiled);
+  hi_drop(model->compiled);
   for (int i = 0; i < model->layer_count; i++) {
     hi_drop(model->layers[i]);
     free(model->names[i]);

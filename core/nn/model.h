@@ -61,7 +61,6 @@ struct hi_model {
   helio_variables weights, trainable, non_trainable;
 
   struct hi_compiled *compiled; /* how it is trained, kept by train/; NULL: it was not compiled */
-  void (*free_compiled)(struct hi_compiled *compiled);
 };
 
 extern const hi_layer_kind hi_sequential_kind, hi_functional_kind, hi_custom_kind, hi_input_kind;

@@ -126,9 +126,10 @@ static double time_of(double seconds) {
 
 static double time_per_step(const hi_bar_state *state) {
   double seconds = time_of(state->seconds), first = state->columns > 0 ? time_of(state->first_step) : 0;
-  if (state->step <= 0) return 0;
-  if (first == 0 || state->step == 1) return seconds / (double)state->step;
-  return time_of((seconds - first) / (double)(state->step - 1));
+  int64_t steps = state->step - state->resumed;
+  if (steps <= 0) return 0;
+  if (first == 0 || steps == 1) return seconds / (double)steps;
+  return time_of((seconds - first) / (double)(steps - 1));
 }
 
 static void print_pace(char pace[NUMBER], double seconds) {

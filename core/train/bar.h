@@ -13,6 +13,7 @@
 
 typedef struct hi_bar_state {
   int64_t step;      /* how many were taken */
+  int64_t resumed;   /* of these before the epoch was gone on with, in other seconds */
   int64_t target;    /* how many the epoch has; -1: not known yet */
   double seconds;    /* since the epoch began */
   double first_step; /* of these until the first step was taken. On a terminal the time per step leaves it out, since

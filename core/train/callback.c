@@ -39,6 +39,16 @@ void *hi_callback_user(size_t bytes) {
   return user;
 }
 
+char *hi_callback_path(const char *path) {
+  char *copy = path && *path ? strdup(path) : NULL;
+  if (!path || !*path) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "the path is %s", path ? "\"\"" : "NULL");
+  } else if (!copy) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a path");
+  }
+  return copy;
+}
+
 char *hi_callback_name(const char *kind, const char *detail) {
   char *name = NULL;
   if (asprintf(&name, "%s:%s", kind, detail) >= 0) return name;

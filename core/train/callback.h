@@ -13,6 +13,7 @@ struct helio_callback {
 /* For those who make callbacks: zeros for what one has as its user, and "KIND:DETAIL" as the name of its state, both to
  * be freed. NULL with the error set. */
 void *hi_callback_user(size_t bytes);
+char *hi_callback_path(const char *path); /* a copy of one that is not empty, likewise */
 char *hi_callback_name(const char *kind, const char *detail);
 
 enum { HI_MOST_TOLD = HELIO_MOST_CALLBACKS + 2 };

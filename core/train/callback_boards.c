@@ -17,16 +17,6 @@
 #include "train/logs.h"
 #include "train/trace_file.h"
 
-static char *copy_path(const char *path) {
-  char *copy = path && *path ? strdup(path) : NULL;
-  if (!path || !*path) {
-    hi_fail(HELIO_INVALID_ARGUMENT, "the path is %s", path ? "\"\"" : "NULL");
-  } else if (!copy) {
-    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a path");
-  }
-  return copy;
-}
-
 /* ---- TensorBoard ---- */
 
 /* Runs, as TensorBoard calls what it draws as one line. */
@@ -129,8 +119,9 @@ static helio_status end_board_epoch(void *user, helio_training *t) {
   double training_seconds = t->seconds - t->validation_seconds;
   helio_status status = put_measured(b, TRAIN, "epoch_", "", t->epoch, t->logs);
   if (!status) status = put_rate(b, t);
-  if (!status && t->step > 0) {
-    status = put(b, TRAIN, "epoch_", "step_ms", "", t->epoch, 1e3 * training_seconds / (double)t->step);
+  int64_t steps = t->step - t->resumed_steps;
+  if (!status && steps > 0) {
+    status = put(b, TRAIN, "epoch_", "step_ms", "", t->epoch, 1e3 * training_seconds / (double)steps);
   }
   return status ? status : flush(b);
 }
@@ -166,7 +157,7 @@ helio_callback *helio_tensorboard_with(const helio_tensorboard_options *given) {
   board *b = hi_callback_user(sizeof *b);
   if (!b) return NULL;
   b->every_steps = o.every_steps;
-  b->folder = copy_path(o.folder);
+  b->folder = hi_callback_path(o.folder);
   helio_callback *made = NULL;
   if (b->folder) {
     made = helio_callback(.user = b, .train_begin = begin_board, .batch_end = end_board_batch,
@@ -266,7 +257,7 @@ helio_callback *helio_timeline(const char *path) {
   if (hi_enter(__func__)) return NULL;
   timeline *line = hi_callback_user(sizeof *line);
   if (!line) return NULL;
-  line->path = copy_path(path);
+  line->path = hi_callback_path(path);
   helio_callback *made = NULL;
   if (line->path) {
     made = helio_callback(.user = line, .train_begin = begin_timeline, .batch_begin = begin_step, .batch_end = end_step,

@@ -31,24 +31,10 @@ static helio_status no_memory(const line_file *file) {
   return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for a line", file->path);
 }
 
-static helio_status take_path(line_file *file, const char *path, bool append) {
-  if (!path || !*path) return hi_fail(HELIO_INVALID_ARGUMENT, "the path is %s", path ? "\"\"" : "NULL");
-  file->append = append;
-  file->path = strdup(path);
-  return file->path ? HELIO_OK : hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a path");
-}
-
 static helio_status close_file(line_file *file) {
   if (!file->is_open) return HELIO_OK;
   file->is_open = false;
   return hi_output_file_close(&file->output);
-}
-
-static helio_status open_file(line_file *file) {
-  helio_status status = close_file(file); /* of a training that did not come to its end */
-  if (!status) status = hi_output_file_create(&file->output, file->path, file->append);
-  file->is_open = !status;
-  return status;
 }
 
 /* The last line of a file that is gone on with may have been cut short. */
@@ -61,6 +47,15 @@ static helio_status end_last_line(line_file *file) {
     return hi_fail(HELIO_IO_FAILURE, "%s: reading its end failed: %s", file->path, strerror(errno));
   }
   return got == 0 || last == '\n' ? HELIO_OK : hi_output_file_put(&file->output, "\n", 1);
+}
+
+/* *goes_on: the file has been kept, with what is in it. That of a training that goes on has its beginning. */
+static helio_status open_file(line_file *file, const helio_training *t, bool *goes_on) {
+  helio_status status = close_file(file); /* of a training that did not come to its end */
+  *goes_on = file->append || t->total_steps > 0;
+  if (!status) status = hi_output_file_create(&file->output, file->path, *goes_on);
+  file->is_open = !status;
+  return status;
 }
 
 static void free_file(line_file *file) {
@@ -242,10 +237,10 @@ static helio_status put_row(csv_logger *csv, const helio_training *t) {
 
 static helio_status begin_csv(void *user, helio_training *t) {
   csv_logger *csv = user;
-  (void)t;
+  bool goes_on;
   forget_columns(csv);
-  helio_status status = open_file(&csv->file);
-  if (status || !csv->file.append) return status;
+  helio_status status = open_file(&csv->file, t, &goes_on);
+  if (status || !goes_on) return status;
   status = read_header(csv);
   return status ? status : end_last_line(&csv->file);
 }
@@ -285,7 +280,8 @@ helio_callback *helio_csv_logger_with(const helio_csv_logger_options *given) {
   if (!csv) return NULL;
   csv->separator = o.separator ? o.separator : ',';
   helio_callback *made = NULL;
-  if (!take_path(&csv->file, o.path, o.append)) {
+  csv->file = (line_file){.path = hi_callback_path(o.path), .append = o.append};
+  if (csv->file.path) {
     made = helio_callback(.user = csv, .train_begin = begin_csv, .epoch_end = end_csv_epoch, .train_end = end_csv,
                           .release = release_csv);
   }
@@ -344,9 +340,9 @@ static helio_status put_measured(const json_logger *json, line *l, helio_logs *l
 
 static helio_status begin_json(void *user, helio_training *t) {
   json_logger *json = user;
-  (void)t;
-  helio_status status = open_file(&json->file);
-  return status || !json->file.append ? status : end_last_line(&json->file);
+  bool goes_on;
+  helio_status status = open_file(&json->file, t, &goes_on);
+  return status || !goes_on ? status : end_last_line(&json->file);
 }
 
 static helio_status end_json_batch(void *user, helio_training *t) {
@@ -409,7 +405,8 @@ helio_callback *helio_json_logger_with(const helio_json_logger_options *given) {
   if (!json) return NULL;
   json->epochs_only = o.epochs_only;
   helio_callback *made = NULL;
-  if (!take_path(&json->file, o.path, o.append)) {
+  json->file = (line_file){.path = hi_callback_path(o.path), .append = o.append};
+  if (json->file.path) {
     made = helio_callback(.user = json, .train_begin = begin_json, .batch_end = end_json_batch,
                           .epoch_end = end_json_epoch, .train_end = end_json, .release = release_json);
   }

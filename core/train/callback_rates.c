@@ -151,7 +151,7 @@ static void release_plateau(void *user) {
 static helio_status complete(helio_reduce_on_plateau_options *o) {
   o->factor = hi_real_or(o->factor, 0.1);
   o->min_delta = hi_real_or(o->min_delta, 1e-4);
-  if (!o->patience) o->patience = 10;
+  o->patience = o->patience == HELIO_INTEGER_ZERO ? 0 : o->patience ? o->patience : 10;
   if (!(o->factor >= 0 && o->factor < 1)) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "factor is %g: it must be less than 1, and not negative", o->factor);
   }

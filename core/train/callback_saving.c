@@ -127,12 +127,8 @@ static helio_callback *make(saving *s) {
   if (hi_monitor_make(&s->monitor, o->monitor, o->mode, 0)) return NULL;
   s->monitor.has_best = o->has_threshold;
   s->monitor.best = o->initial_threshold;
-  s->path = strdup(o->path);
-  if (!s->path) {
-    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a path");
-    return NULL;
-  }
-  char *name = hi_callback_name("model_checkpoint", s->path);
+  s->path = hi_callback_path(o->path);
+  char *name = s->path ? hi_callback_name("model_checkpoint", s->path) : NULL;
   if (!name) return NULL;
   helio_callback *made = helio_callback(.user = s, .train_begin = begin, .batch_end = batch_end, .epoch_end = epoch_end,
                                         .name = name, .save = save, .restore = restore, .release = release);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/folder.h"
 #include "data/replacement.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
@@ -169,51 +170,6 @@ hi_safetensors *hi_checkpoint_open_last(const char *folder, int64_t *step) {
   return file;
 }
 
-/* ---- making the folder ---- */
-
-static bool is_folder(const char *path) {
-  struct stat about;
-  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
-/* What is in a new folder is only safe if the folder's own name is on disk. */
-static helio_status make_one(const char *path) {
-  char *above = NULL;
-  if (mkdir(path, 0777) != 0) {
-    int cause = errno;
-    if (is_folder(path)) return HELIO_OK;
-    return hi_fail(HELIO_IO_FAILURE, "%s: the folder for checkpoints cannot be made: %s", path, strerror(cause));
-  }
-  if (asprintf(&above, "%s/..", path) < 0) {
-    return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for the name of the folder", path);
-  }
-  int descriptor = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  helio_status status = HELIO_OK;
-  if (descriptor < 0 || hi_bring_folder_to_disk(descriptor) != 0) {
-    status = hi_fail(HELIO_IO_FAILURE, "%s: bringing the new folder to disk failed: %s", path, strerror(errno));
-  }
-  if (descriptor >= 0) close(descriptor);
-  free(above);
-  return status;
-}
-
-static helio_status make_folder(const char *folder) {
-  if (is_folder(folder)) return HELIO_OK;
-  char *path = strdup(folder);
-  if (!path) return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for the name of the folder", folder);
-  helio_status status = HELIO_OK;
-  for (char *end = path + 1; !status; end++) {
-    char kept = *end;
-    if (kept && kept != '/') continue;
-    *end = 0;
-    status = make_one(path);
-    *end = kept;
-    if (!kept) break;
-  }
-  free(path);
-  return status;
-}
-
 /* ---- writing ---- */
 
 static bool same_file(const char *one, const char *other) {
@@ -308,7 +264,7 @@ static void warn_if(helio_status failed, const char *what) {
 
 static helio_status write_step(const char *folder, int64_t step, hi_checkpoint_fill *fill, void *user) {
   char *path = path_of(folder, step);
-  helio_status status = path ? make_folder(folder) : helio_error_pending();
+  helio_status status = path ? hi_folder_make(folder) : helio_error_pending();
   if (!status) {
     warn_if(hi_replacement_clean(folder, is_checkpoint), "what a process has left could not be removed");
     status = make_way(folder, step, path);

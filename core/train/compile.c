@@ -7,7 +7,8 @@
 
 /* ---- life ---- */
 
-static void free_compiled(hi_compiled *compiled) {
+static void end(void *object) {
+  hi_compiled *compiled = object;
   for (int i = 0; i < compiled->metric_count; i++) hi_drop(compiled->metrics[i]);
   hi_drop(compiled->loss);
   hi_drop(compiled->optimizer);
@@ -125,24 +126,23 @@ static helio_status fill(hi_compiled *compiled, const helio_compile_options *o) 
   return status ? status : take_metrics(compiled, o);
 }
 
+/* Whoever trains by what was said before goes on with that. */
+static void take_over(hi_model *model, hi_compiled *compiled) {
+  for (int i = 0; i < compiled->metric_count; i++) hi_metric_share(compiled->metrics[i]);
+  hi_hold(compiled);
+  hi_drop(model->compiled);
+  model->compiled = compiled;
+}
+
 helio_status helio_compile_with(const helio_compile_options *given) {
   helio_compile_options o;
   if (!hi_options_enter("helio_compile", &o, sizeof o, given)) return helio_error_pending();
-  hi_compiled *compiled = calloc(1, sizeof *compiled);
-  if (!compiled) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for compiling a model");
   helio_scope pool = helio_pool_enter();
-  helio_status status = fill(compiled, &o);
+  hi_compiled *compiled = hi_object_new(sizeof *compiled, end, "what a model is compiled with");
+  helio_status status = compiled ? fill(compiled, &o) : helio_error_pending();
+  if (!status) take_over(o.model->model, compiled);
   helio_pool_leave(&pool);
-  if (status) {
-    free_compiled(compiled);
-    return status;
-  }
-  for (int i = 0; i < compiled->metric_count; i++) hi_metric_share(compiled->metrics[i]);
-  hi_model *model = o.model->model;
-  if (model->compiled) model->free_compiled(model->compiled);
-  model->compiled = compiled;
-  model->free_compiled = free_compiled;
-  return HELIO_OK;
+  return status;
 }
 
 helio_optimizer *helio_model_optimizer(const helio_model *model) {

@@ -10,7 +10,9 @@
 
 enum { HI_MOST_MEASURED = 1 + 3 * HELIO_MOST_METRICS };
 
+/* Held by the model, until it is compiled again, and by each call that uses it. */
 typedef struct hi_compiled {
+  hi_object object;
   helio_strategy *strategy; /* references, here and below */
   helio_optimizer *optimizer;
   helio_loss *loss; /* NULL: the model only predicts */

@@ -5,7 +5,6 @@
 #include "tensor/pool.h"
 #include "train/input.h"
 #include "train/pass.h"
-#include "train/progress.h"
 
 static hi_samples samples_of(const helio_evaluate_options *o) {
   return (hi_samples){.dataset = o->dataset,
@@ -17,35 +16,19 @@ static hi_samples samples_of(const helio_evaluate_options *o) {
                       .batch_size = o->batch_size};
 }
 
-static helio_status prepare(hi_pass *pass, const helio_evaluate_options *o) {
-  hi_compiled *compiled = hi_compiled_of(o->model);
-  if (!compiled || !hi_strategy_usable(compiled->strategy)) return helio_error_pending();
-  if (o->steps < 0) return hi_fail(HELIO_INVALID_ARGUMENT, "steps is %lld", (long long)o->steps);
-  pass->strategy = compiled->strategy;
-  pass->task = (hi_task){.model = o->model, .compiled = compiled, .input_count = compiled->input_count};
-  pass->training = (helio_training){.size = sizeof pass->training,
-                                    .model = o->model,
-                                    .optimizer = compiled->optimizer,
-                                    .strategy = compiled->strategy,
-                                    .epochs = 1};
-  helio_callback *progress = o->verbose == HELIO_QUIET ? NULL : hi_progress_callback(o->verbose);
-  if (o->verbose != HELIO_QUIET && !progress) return helio_error_pending();
-  helio_status status = hi_callbacks_add(&pass->callbacks, &progress, progress ? 1 : 0);
-  return status ? status : hi_callbacks_add(&pass->callbacks, o->callbacks, HELIO_MOST_CALLBACKS);
-}
-
 helio_logs *helio_evaluate_with(const helio_evaluate_options *given) {
   helio_evaluate_options o;
   if (!hi_options_enter("helio_evaluate", &o, sizeof o, given)) return NULL;
   hi_pass pass = {0};
   hi_samples samples = samples_of(&o);
   helio_scope pool = helio_pool_enter();
-  helio_status status = prepare(&pass, &o);
+  helio_status status = hi_pass_begin(&pass, o.model, o.verbose, o.callbacks);
+  if (!status && o.steps < 0) status = hi_fail(HELIO_INVALID_ARGUMENT, "steps is %lld", (long long)o.steps);
   helio_distributed *batches =
       !status && hi_samples_read(&samples, "evaluation", true) ? hi_samples_distribute(&samples, pass.strategy) : NULL;
   status = batches ? hi_pass_test(&pass, batches, o.steps) : helio_error_pending();
   if (!status) status = hi_logs_settle(pass.training.logs);
-  hi_callbacks_end(&pass.callbacks);
+  hi_pass_end(&pass);
   return hi_pool_leave_with(&pool, status ? NULL : pass.training.logs);
 }
 

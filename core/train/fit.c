@@ -10,12 +10,11 @@
 #include "train/history.h"
 #include "train/input.h"
 #include "train/pass.h"
-#include "train/progress.h"
 #include "train/signals.h"
 #include "train/snapshot.h"
 
 typedef struct fitting {
-  hi_pass pass; /* first */
+  hi_pass pass;
   const helio_fit_options *options;
   helio_distributed *batches, *validation;
   helio_distributed_iterator *iterator; /* of the epoch under way, or of all, a reference; NULL: none yet */
@@ -49,25 +48,32 @@ static helio_status write_checkpoint(fitting *f, int epoch, int64_t step) {
                                 .total_steps = f->pass.training.total_steps,
                                 .position = helio_distributed_position(f->iterator)};
   if (!s.place.position) return helio_error_pending();
-  helio_status status = hi_snapshot_write(&s, f->options->checkpoint, keep == HELIO_NONE ? 0 : keep ? keep : 3);
+  helio_status status = hi_snapshot_write(&s, f->options->checkpoint, keep == HELIO_ALL ? 0 : keep ? keep : 3);
   free(s.place.position);
   return status;
+}
+
+static void heed_signal(fitting *f) {
+  if (f->heeds_signals) f->signal = hi_signals_asked();
+  if (f->signal) f->pass.training.stop = true;
 }
 
 static helio_status checkpoint_behind_step(fitting *f) {
   helio_training *t = &f->pass.training;
   int64_t every = f->options->checkpoint_every_steps;
-  f->signal = f->heeds_signals ? hi_signals_asked() : 0;
-  if (f->signal) t->stop = true;
+  heed_signal(f);
   bool due = f->signal || (every && t->total_steps % every == 0);
   return f->options->checkpoint && due ? write_checkpoint(f, t->epoch, t->step) : HELIO_OK;
 }
 
+/* t->epoch is the next one already. */
 static helio_status checkpoint_behind_epoch(fitting *f) {
   const helio_fit_options *o = f->options;
+  const helio_training *t = &f->pass.training;
   int every = o->checkpoint_every_epochs ? o->checkpoint_every_epochs : o->checkpoint_every_steps ? 0 : 1;
-  int next = f->pass.training.epoch + 1;
-  return o->checkpoint && every && next % every == 0 ? write_checkpoint(f, next, 0) : HELIO_OK;
+  heed_signal(f);
+  bool last = t->stop || t->epoch >= t->epochs, due = last || (every && t->epoch % every == 0);
+  return o->checkpoint && due ? write_checkpoint(f, t->epoch, 0) : HELIO_OK;
 }
 
 static helio_status open_iterator(fitting *f) {
@@ -106,17 +112,14 @@ static helio_status resume(fitting *f) {
 
 static helio_status begin_checkpoints(fitting *f) {
   const helio_fit_options *o = f->options;
-  if (!o->checkpoint) {
-    return o->resume ? hi_fail(HELIO_INVALID_ARGUMENT, "resume needs checkpoint, the folder to go on from") : HELIO_OK;
-  }
+  if (!o->checkpoint) return HELIO_OK;
   return o->resume ? resume(f) : hi_snapshot_refuse_others(o->checkpoint);
 }
 
 /* ---- one epoch ---- */
 
-static helio_status behind_step(hi_pass *pass, void *user, const helio_values *batch, helio_values *outputs) {
+static helio_status behind_step(hi_pass *pass, void *user, helio_values *outputs) {
   helio_training *t = &pass->training;
-  (void)user, (void)batch;
   t->total_steps++;
   hi_logs_forget(t->logs);
   t->batch_logs = hi_logs_new(pass->strategy);
@@ -124,7 +127,7 @@ static helio_status behind_step(hi_pass *pass, void *user, const helio_values *b
   if (!status && outputs) status = hi_logs_add_tensor(t->batch_logs, "loss", outputs->tensors[0]);
   if (!status) status = hi_tell(&pass->callbacks, batch_end, t);
   t->batch_logs = NULL;
-  return status ? status : checkpoint_behind_step((fitting *)pass);
+  return status ? status : checkpoint_behind_step(user);
 }
 
 /* With a number of steps for each epoch the data go on from one to the next; so they do within an epoch that was
@@ -143,7 +146,8 @@ static helio_status walk_epoch(fitting *f) {
                   .first = f->resumed,
                   .most = f->options->steps_per_epoch,
                   .before = before_step,
-                  .behind = behind_step};
+                  .behind = behind_step,
+                  .user = f};
   f->resumed = 0;
   status = hi_pass_walk(&f->pass, &walk);
   if (status) return status;
@@ -153,8 +157,8 @@ static helio_status walk_epoch(fitting *f) {
   if (walk.ended && f->options->steps_per_epoch && t->step < f->options->steps_per_epoch) {
     hi_log(HELIO_LOG_WARNING,
            "Your input ran out of data; interrupting training. Make sure that your dataset can generate at least "
-           "steps_per_epoch * epochs batches (in this case, %lld batches). You may need helio_dataset_repeat().",
-           (long long)f->options->steps_per_epoch * f->options->epochs);
+           "steps_per_epoch * epochs batches (in this case, %.0f batches). You may need helio_dataset_repeat().",
+           (double)f->options->steps_per_epoch * t->epochs);
     t->stop = true;
   }
   return HELIO_OK;
@@ -168,7 +172,9 @@ static bool validates_now(const fitting *f) {
 /* What validation tells of itself stands in `logs` behind what was measured in training. */
 static helio_status validate(fitting *f, helio_logs *logs) {
   helio_training epoch = f->pass.training, *t = &f->pass.training;
+  hi_task learning = f->pass.task;
   double begin = hi_seconds();
+  f->pass.task.class_weights = NULL;
   t->stop = false; /* said behind a batch, it is of the training: the epoch is measured all the same, as in Keras */
   helio_status status = hi_pass_test(&f->pass, f->validation, f->options->validation_steps);
   if (!status) status = hi_logs_add_all(logs, "val_", t->logs);
@@ -176,12 +182,13 @@ static helio_status validate(fitting *f, helio_logs *logs) {
   epoch.validation_seconds = hi_seconds() - begin;
   epoch.seconds += epoch.validation_seconds;
   *t = epoch;
+  f->pass.task = learning;
   return status;
 }
 
 static void add_to_totals(fitting *f) {
   const helio_training *t = &f->pass.training;
-  f->totals.step += t->step;
+  f->totals.step += t->step - t->resumed_steps;
   f->totals.samples += t->samples;
   f->totals.input_seconds += t->input_seconds;
   f->totals.reduce_seconds += t->reduce_seconds;
@@ -192,22 +199,23 @@ static helio_status run_epoch(fitting *f) {
   helio_training *t = &f->pass.training;
   helio_logs *logs = hi_logs_new(f->pass.strategy);
   t->validation_seconds = 0;
-  t->step = f->resumed;
+  t->step = t->resumed_steps = f->resumed;
   t->logs = logs ? hi_logs_new(f->pass.strategy) : NULL;
   helio_status status = t->logs ? HELIO_OK : helio_error_pending();
   if (!status && f->resumed == 0) status = hi_compiled_reset(f->pass.task.compiled);
   if (!status) status = hi_logs_add_metrics(t->logs, f->pass.task.compiled);
   if (!status) status = hi_tell(&f->pass.callbacks, epoch_begin, t);
   if (!status) status = walk_epoch(f);
-  if (status || f->signal) return status; /* the rest of the epoch comes when the training goes on */
-  if (!status) status = hi_logs_add_all(logs, "", t->logs);
-  if (!status && validates_now(f)) status = validate(f, logs);
+  if (!status && !f->signal) status = hi_logs_add_all(logs, "", t->logs);
+  if (!status && !f->signal && validates_now(f)) status = validate(f, logs);
   if (status) return status;
   add_to_totals(f);
+  if (f->signal) return HELIO_OK; /* the rest of the epoch comes when the training goes on */
   if (t->steps < 0) t->steps = t->step;
   t->logs = logs;
   status = hi_tell(&f->pass.callbacks, epoch_end, t);
   if (!status) status = hi_history_add(f->history, t->epoch, logs); /* with what callbacks have added */
+  t->epoch++;
   return status ? status : checkpoint_behind_epoch(f);
 }
 
@@ -226,25 +234,25 @@ static helio_status tell_end(fitting *f, helio_status status) {
   if (!status) return hi_tell(&f->pass.callbacks, train_end, t);
   helio_error_take(&cause);
   t->logs = NULL;
+  t->failed = true;
   hi_tell(&f->pass.callbacks, train_end, t);
   helio_error_take(NULL);
   return hi_fail(cause.status, "%s", cause.message);
 }
 
+/* Callbacks that open files hear nothing of a training that cannot begin: these may be the logs of another. */
 static helio_status run_epochs(fitting *f) {
   helio_training *t = &f->pass.training;
   f->begin = hi_seconds();
-  helio_status status = hi_tell(&f->pass.callbacks, train_begin, t);
-  if (!status) status = begin_checkpoints(f);
+  helio_status status = begin_checkpoints(f);
+  if (status) return status;
+  status = hi_tell(&f->pass.callbacks, train_begin, t);
   while (!status && t->epoch < t->epochs && !t->stop) {
     helio_scope pool = helio_pool_enter();
     status = run_epoch(f);
     t->logs = NULL;
     helio_pool_leave(&pool);
-    if (!f->signal) t->epoch++;
   }
-  hi_drop(f->iterator);
-  f->iterator = NULL;
   return tell_end(f, status);
 }
 
@@ -259,9 +267,15 @@ static helio_status check(const helio_fit_options *o) {
                    o->epochs, o->initial_epoch, (long long)o->steps_per_epoch, (long long)o->validation_steps,
                    o->validation_frequency, o->class_count);
   }
-  bool validation = o->validation || o->validation_x || o->validation_y;
-  if (validation && o->validation_split != 0) {
-    return hi_fail(HELIO_INVALID_ARGUMENT, "validation data are given, and validation_split");
+  if (o->checkpoint_every_steps < 0 || o->checkpoint_every_epochs < 0 || o->keep_checkpoints < HELIO_ALL) {
+    return hi_fail(
+        HELIO_INVALID_ARGUMENT,
+        "checkpoint_every_steps %lld, checkpoint_every_epochs %d, keep_checkpoints %d: none may be negative, "
+        "but for keep_checkpoints HELIO_ALL",
+        (long long)o->checkpoint_every_steps, o->checkpoint_every_epochs, o->keep_checkpoints);
+  }
+  if (o->resume && !o->checkpoint) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "resume needs checkpoint, the folder to go on from");
   }
   return HELIO_OK;
 }
@@ -280,12 +294,14 @@ static helio_status take_samples(fitting *f) {
                          .x = o->validation_x,
                          .y = o->validation_y,
                          .weights = o->validation_weights,
+                         .x_tensor = o->validation_x_tensor,
+                         .y_tensor = o->validation_y_tensor,
                          .batch_size = o->validation_batch_size ? o->validation_batch_size : o->batch_size};
   if (!hi_samples_read(&samples, "training", true)) return helio_error_pending();
-  helio_status status = HELIO_OK;
-  if (o->validation_split != 0) status = hi_samples_split(&samples, o->validation_split, &held_out);
-  if (status) return status;
-  if (held_out.dataset || held_out.x || held_out.y) {
+  if (o->validation_split != 0 && hi_samples_split(&samples, o->validation_split, &held_out)) {
+    return helio_error_pending();
+  }
+  if (hi_samples_given(&held_out)) {
     if (!hi_samples_read(&held_out, "validation", true)) return helio_error_pending();
     f->validation = hi_samples_distribute(&held_out, f->pass.strategy);
     if (!f->validation) return helio_error_pending();
@@ -294,41 +310,21 @@ static helio_status take_samples(fitting *f) {
   return f->batches ? HELIO_OK : helio_error_pending();
 }
 
-static helio_status take_callbacks(fitting *f) {
-  const helio_fit_options *o = f->options;
-  helio_callback *progress = o->verbose == HELIO_QUIET ? NULL : hi_progress_callback(o->verbose);
-  if (o->verbose != HELIO_QUIET && !progress) return helio_error_pending();
-  helio_status status = hi_callbacks_add(&f->pass.callbacks, &progress, progress ? 1 : 0);
-  return status ? status : hi_callbacks_add(&f->pass.callbacks, o->callbacks, HELIO_MOST_CALLBACKS);
-}
-
 static helio_status prepare(fitting *f) {
   const helio_fit_options *o = f->options;
+  helio_training *t = &f->pass.training;
   helio_status status = check(o);
-  hi_compiled *compiled = status ? NULL : hi_compiled_of(o->model);
-  if (!compiled || !hi_strategy_usable(compiled->strategy)) return helio_error_pending();
-  f->pass.strategy = compiled->strategy;
-  f->pass.task = (hi_task){.model = o->model,
-                           .compiled = compiled,
-                           .input_count = compiled->input_count,
-                           .class_weights = o->class_weights,
-                           .class_count = o->class_count};
-  status = hi_optimizer_accumulate(compiled->optimizer, o->accumulate_steps);
+  if (!status) status = hi_pass_begin(&f->pass, o->model, o->verbose, o->callbacks);
   if (!status) status = take_samples(f);
-  if (!status) status = take_callbacks(f);
   if (status) return status;
+  f->pass.task.class_weights = o->class_weights;
+  f->pass.task.class_count = o->class_count;
   int64_t count = helio_distributed_cardinality(f->batches);
-  f->pass.training = (helio_training){.size = sizeof(helio_training),
-                                      .model = o->model,
-                                      .optimizer = compiled->optimizer,
-                                      .strategy = compiled->strategy,
-                                      .epoch = o->initial_epoch,
-                                      .epochs = o->epochs ? o->epochs : 1,
-                                      .steps = o->steps_per_epoch ? o->steps_per_epoch
-                                               : count >= 0       ? count
-                                                                  : -1};
+  t->epoch = o->initial_epoch;
+  t->epochs = o->epochs ? o->epochs : 1;
+  t->steps = o->steps_per_epoch ? o->steps_per_epoch : count >= 0 ? count : -1;
   f->history = hi_history_new();
-  return f->history ? HELIO_OK : helio_error_pending();
+  return f->history ? hi_optimizer_accumulate(t->optimizer, o->accumulate_steps) : helio_error_pending();
 }
 
 helio_history *helio_fit_with(const helio_fit_options *given) {
@@ -340,8 +336,9 @@ helio_history *helio_fit_with(const helio_fit_options *given) {
   helio_status status = prepare(&f);
   f.heeds_signals = !status && o.checkpoint && !o.no_signals && hi_signals_catch(&signals);
   if (!status) status = run_epochs(&f);
-  if (f.heeds_signals) hi_signals_leave(&signals);
-  if (!status) hi_history_set_signal(f.history, f.signal);
-  hi_callbacks_end(&f.pass.callbacks);
+  int asked = f.heeds_signals ? hi_signals_leave(&signals) : 0;
+  if (!status) hi_history_set_signal(f.history, asked);
+  hi_drop(f.iterator);
+  hi_pass_end(&f.pass);
   return hi_pool_leave_with(&pool, status ? NULL : f.history);
 }

@@ -49,8 +49,8 @@ bool hi_samples_read(hi_samples *samples, const char *what, bool labelled) {
   } else if (samples->dataset) {
     return hi_dataset_usable(samples->dataset);
   } else if (!samples->x) {
-    hi_fail(HELIO_INVALID_ARGUMENT, arrays ? "%s: labels are given without x" : "%s: neither a dataset nor x is given",
-            what);
+    hi_fail(HELIO_INVALID_ARGUMENT,
+            arrays ? "%s: labels or weights are given without x" : "%s: neither a dataset nor x is given", what);
   } else if (labelled && !samples->y) {
     hi_fail(HELIO_INVALID_ARGUMENT, "%s: x is given without labels, y", what);
   } else if (samples->batch_size < 0) {
@@ -68,7 +68,14 @@ static helio_status cut(helio_array **array, int64_t first, helio_array **rest) 
   return *rest && *array ? HELIO_OK : helio_error_pending();
 }
 
+bool hi_samples_given(const hi_samples *samples) {
+  return samples->dataset || samples->x || samples->y || samples->weights || samples->x_tensor || samples->y_tensor;
+}
+
 helio_status hi_samples_split(hi_samples *samples, double fraction, hi_samples *validation) {
+  if (hi_samples_given(validation)) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "validation data are given, and validation_split");
+  }
   if (samples->dataset) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "validation_split is only for arrays: helio_dataset_take() and "
                                            "helio_dataset_skip() cut a dataset");

@@ -17,6 +17,8 @@ typedef struct hi_samples {
 /* Sets the error and returns false unless there is exactly one of the three; tensors become arrays. */
 bool hi_samples_read(hi_samples *samples, const char *what, bool labelled);
 
+bool hi_samples_given(const hi_samples *samples);
+
 /* Arrays alone: cuts off the last part for validation, as Keras does. */
 helio_status hi_samples_split(hi_samples *samples, double fraction, hi_samples *validation);
 

@@ -98,53 +98,25 @@ helio_status hi_monitor_read(hi_monitor *monitor, const helio_training *training
 
 /* ---- kept ---- */
 
-/* JSON has no word for what is not finite, and a first value may be that. */
-static char *best_text(const hi_monitor *monitor) {
-  if (!monitor->has_best) return strdup("null");
-  char *number = hi_array_text(HELIO_FLOAT64, 0, NULL, &monitor->best), *quoted = NULL;
-  if (!number || isfinite(monitor->best)) return number;
-  if (asprintf(&quoted, "\"%s\"", number) < 0) quoted = NULL;
-  free(number);
-  return quoted;
-}
-
 static char *no_memory(void) {
   hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the state of a callback");
   return NULL;
 }
 
 char *hi_monitor_save(const hi_monitor *monitor, const hi_kept_number *numbers, int count) {
-  char *text = NULL, *best = best_text(monitor);
-  size_t bytes;
-  FILE *out = best ? open_memstream(&text, &bytes) : NULL;
-  if (!out) {
-    free(best);
-    return no_memory();
+  json_t *object = json_object();
+  int failed = json_object_set_new(object, "best", monitor->has_best ? hi_json_number(monitor->best) : json_null());
+  for (int i = 0; i < count; i++) {
+    failed |= json_object_set_new(object, numbers[i].name, json_integer((json_int_t)*numbers[i].number));
   }
-  fprintf(out, "{\"best\": %s", best);
-  for (int i = 0; i < count; i++) fprintf(out, ", \"%s\": %" PRId64, numbers[i].name, *numbers[i].number);
-  fputc('}', out);
-  free(best);
-  bool bad = ferror(out);
-  if (fclose(out) == 0 && !bad) return text;
-  free(text);
-  return no_memory();
+  char *text = failed ? NULL : hi_json_text(object);
+  json_decref(object);
+  return text ? text : no_memory();
 }
 
 static bool read_best(const json_t *value, hi_monitor *monitor) {
-  static const struct {
-    const char *word;
-    double value;
-  } odd[] = {{"nan", NAN}, {"inf", INFINITY}, {"-inf", -INFINITY}};
-  const char *word = json_string_value(value);
   monitor->has_best = !json_is_null(value);
-  monitor->best = json_number_value(value);
-  if (!word) return json_is_null(value) || json_is_number(value);
-  for (int i = 0; i < 3; i++) {
-    monitor->best = odd[i].value;
-    if (strcmp(word, odd[i].word) == 0) return true;
-  }
-  return false;
+  return json_is_null(value) || hi_json_number_read(value, &monitor->best);
 }
 
 /* Of hostile files too: who counts on from it comes to no end of numbers. */

@@ -1,8 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/pass.h"
 
+#include <math.h>
+
 #include "runtime/clock.h"
 #include "runtime/error.h"
+#include "train/progress.h"
+
+helio_status hi_pass_begin(hi_pass *pass, helio_model *model, helio_verbosity verbose,
+                           helio_callback *const callbacks[HELIO_MOST_CALLBACKS]) {
+  hi_compiled *compiled = hi_compiled_of(model);
+  if (!compiled || !hi_strategy_usable(compiled->strategy)) return helio_error_pending();
+  hi_hold(compiled); /* a callback may compile the model anew */
+  pass->strategy = compiled->strategy;
+  pass->task = (hi_task){.model = model, .compiled = compiled, .input_count = compiled->input_count};
+  pass->training = (helio_training){.size = sizeof pass->training,
+                                    .model = model,
+                                    .optimizer = compiled->optimizer,
+                                    .strategy = compiled->strategy,
+                                    .epochs = 1};
+  helio_callback *progress = verbose == HELIO_QUIET ? NULL : hi_progress_callback(verbose);
+  if (verbose != HELIO_QUIET && !progress) return helio_error_pending();
+  helio_status status = hi_callbacks_add(&pass->callbacks, &progress, progress ? 1 : 0);
+  return status ? status : hi_callbacks_add(&pass->callbacks, callbacks, HELIO_MOST_CALLBACKS);
+}
+
+void hi_pass_end(hi_pass *pass) {
+  hi_callbacks_end(&pass->callbacks);
+  hi_drop((void *)pass->task.compiled);
+}
+
+/* ---- steps ---- */
 
 /* The mean over replicas of what they have spent on summing and on waiting for each other. */
 static double reduce_seconds(const helio_strategy *strategy) {
@@ -27,9 +55,9 @@ static helio_status take_one(hi_pass *pass, hi_walk *walk, bool *more) {
   t->step++;
   t->samples = rows;
   t->input_seconds = got - begin;
-  t->reduce_seconds = reduce_seconds(pass->strategy) - reduced;
+  t->reduce_seconds = fmax(0, reduce_seconds(pass->strategy) - reduced); /* another mean when a replica is lost */
   t->seconds = hi_seconds() - begin;
-  return walk->behind(pass, walk->user, batch, outputs);
+  return walk->behind(pass, walk->user, outputs);
 }
 
 helio_status hi_pass_walk(hi_pass *pass, hi_walk *walk) {
@@ -58,8 +86,8 @@ helio_status hi_pass_walk(hi_pass *pass, hi_walk *walk) {
 
 /* ---- testing ---- */
 
-static helio_status behind_test_step(hi_pass *pass, void *user, const helio_values *batch, helio_values *outputs) {
-  (void)user, (void)batch, (void)outputs;
+static helio_status behind_test_step(hi_pass *pass, void *user, helio_values *outputs) {
+  (void)user, (void)outputs;
   hi_logs_forget(pass->training.logs);
   return hi_tell(&pass->callbacks, test_batch_end, &pass->training);
 }

@@ -14,8 +14,14 @@ typedef struct hi_pass {
   helio_training training; /* what these are told */
 } hi_pass;
 
-/* What is done behind a step, with its batch and what it gave, which may be NULL; `user` is the walk's. */
-typedef helio_status hi_behind_step(hi_pass *pass, void *user, const helio_values *batch, helio_values *outputs);
+/* Of a compiled model that is to be trained or measured, with progress as wanted and the callbacks up to the first
+ * NULL. Ended whether it could be begun or not. */
+helio_status hi_pass_begin(hi_pass *pass, helio_model *model, helio_verbosity verbose,
+                           helio_callback *const callbacks[HELIO_MOST_CALLBACKS]);
+void hi_pass_end(hi_pass *pass);
+
+/* What is done behind a step, with what it gave, which may be NULL (hi_take_step()); `user` is the walk's. */
+typedef helio_status hi_behind_step(hi_pass *pass, void *user, helio_values *outputs);
 
 typedef struct hi_walk {
   helio_step step;
@@ -32,7 +38,8 @@ typedef struct hi_walk {
  * pass->training: step, samples, seconds and what of them was input and reduction. Behind it, these are of all. */
 helio_status hi_pass_walk(hi_pass *pass, hi_walk *walk);
 
-/* Measures on data: everything that was measured before is forgotten. The results are those of the metrics. */
+/* Measures on data: everything that was measured before is forgotten. The results are those of the metrics. Weights of
+ * classes, which are for learning, do not count. */
 helio_status hi_pass_test(hi_pass *pass, helio_distributed *batches, int64_t most);
 
 #endif

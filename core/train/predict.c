@@ -12,8 +12,8 @@
 /* Results as they come, on the host. */
 typedef struct results {
   char *data;
-  size_t bytes, room, row; /* so far, at hand, of one sample */
-  helio_shape shape;       /* of all so far; rank 0: there were none */
+  size_t bytes, room; /* so far, at hand */
+  helio_shape shape;  /* of all so far; rank 0: there were none */
   helio_type type;
 } results;
 
@@ -56,14 +56,14 @@ static helio_status take_part(results *r, const helio_tensor *part) {
 }
 
 /* In the order of replicas, which is that of samples. */
-static helio_status take_results(hi_pass *pass, void *user, const helio_values *batch, helio_values *outputs) {
+static helio_status take_results(hi_pass *pass, void *user, helio_values *outputs) {
   helio_status status = HELIO_OK;
-  (void)pass, (void)batch;
+  (void)pass;
   for (int i = 0; i < outputs->count && !status; i++) status = take_part(user, outputs->tensors[i]);
   return status;
 }
 
-static helio_status predict(const helio_evaluate_options *o, results *r) {
+static helio_status predict(const helio_predict_options *o, results *r) {
   hi_pass pass = {0};
   hi_samples samples = {.dataset = o->dataset, .x = o->x, .x_tensor = o->x_tensor, .batch_size = o->batch_size};
   if (o->steps < 0) return hi_fail(HELIO_INVALID_ARGUMENT, "steps is %lld", (long long)o->steps);
@@ -82,8 +82,8 @@ static helio_status predict(const helio_evaluate_options *o, results *r) {
   return status;
 }
 
-helio_array *helio_predict_with(const helio_evaluate_options *given) {
-  helio_evaluate_options o;
+helio_array *helio_predict_with(const helio_predict_options *given) {
+  helio_predict_options o;
   results r = {0};
   if (!hi_options_enter("helio_predict", &o, sizeof o, given)) return NULL;
   helio_scope pool = helio_pool_enter();

@@ -11,15 +11,18 @@
 #include "runtime/clock.h"
 #include "runtime/error.h"
 #include "train/bar.h"
+#include "train/compiled.h"
 
 /* As often as Keras draws: values are read then, and only then. */
 static const double least_pause = 0.05;
 
-enum { MOST_SHOWN = 64 };
+enum { MOST_SHOWN = 2 * HI_MOST_MEASURED + HELIO_MOST_CALLBACKS }; /* callbacks may add some */
 
 typedef struct progress {
   bool lines;                      /* no bar, also on a terminal */
   bool training;                   /* else a call of evaluate by itself */
+  bool unfinished;                 /* the line on the terminal */
+  int epochs;                      /* that were seen to their end */
   double begin, drawn, first_step; /* of the epoch; seconds until its first step was taken */
 } progress;
 
@@ -48,7 +51,7 @@ static bool has_color(void) {
   return !no || !*no;
 }
 
-/* What cannot be shown is not worth a training. */
+/* What cannot be shown is not worth a training to end for. */
 static helio_status show(char *text) {
   if (!text) return helio_error_pending();
   fputs(text, stdout);
@@ -69,14 +72,17 @@ static helio_status draw(progress *p, helio_training *t, bool finished) {
     if (helio_error_pending()) return helio_error_pending();
   }
   double now = hi_seconds();
+  int columns = columns_of_terminal(p);
+  p->unfinished = !finished && columns > 0;
   hi_bar_state state = {.step = t->step,
+                        .resumed = t->resumed_steps,
                         .target = t->steps,
                         .seconds = now - p->begin,
                         .first_step = p->first_step,
                         .names = names,
                         .values = values,
                         .value_count = count,
-                        .columns = columns_of_terminal(p),
+                        .columns = columns,
                         .utf8 = terminal_is_utf8(),
                         .color = has_color(),
                         .finished = finished};
@@ -86,7 +92,7 @@ static helio_status draw(progress *p, helio_training *t, bool finished) {
 
 static helio_status draw_if_due(progress *p, helio_training *t) {
   double now = hi_seconds();
-  if (t->step == 1) p->first_step = now - p->begin;
+  if (t->step == t->resumed_steps + 1) p->first_step = now - p->begin;
   return columns_of_terminal(p) && now - p->drawn >= least_pause ? draw(p, t, false) : HELIO_OK;
 }
 
@@ -112,6 +118,8 @@ static helio_status batch_end(void *user, helio_training *t) {
 }
 
 static helio_status epoch_end(void *user, helio_training *t) {
+  progress *p = user;
+  p->epochs++;
   return draw(user, t, true);
 }
 
@@ -133,14 +141,20 @@ static helio_status test_end(void *user, helio_training *t) {
   return p->training ? HELIO_OK : draw(p, t, true);
 }
 
+static void end_line(progress *p) {
+  if (p->unfinished) fputc('\n', stdout);
+  p->unfinished = false;
+}
+
 /* A training that failed says why by its error. */
 static helio_status train_end(void *user, helio_training *t) {
-  (void)user;
-  if (t->step == 0) return HELIO_OK;
+  progress *p = user;
+  end_line(p);
+  if (t->step == 0 || t->failed) return HELIO_OK;
   int replicas = helio_num_replicas(t->strategy);
   double steps = t->seconds - t->validation_seconds, rest = steps - t->reduce_seconds - t->input_seconds;
   double compute = rest > 0 ? rest : 0;
-  hi_bar_totals totals = {.epochs = t->epoch,
+  hi_bar_totals totals = {.epochs = p->epochs,
                           .samples = t->samples,
                           .seconds = t->seconds,
                           .replicas = replicas,
@@ -149,6 +163,11 @@ static helio_status train_end(void *user, helio_training *t) {
                           .input = replicas * t->input_seconds,
                           .efficiency = steps > 0 ? compute / steps : 0};
   return show(hi_bar_summary(&totals));
+}
+
+static void release(void *user) {
+  end_line(user);
+  free(user);
 }
 
 helio_callback *hi_progress_callback(helio_verbosity verbosity) {
@@ -165,7 +184,7 @@ helio_callback *hi_progress_callback(helio_verbosity verbosity) {
   helio_callback *made =
       helio_callback(.user = p, .train_begin = train_begin, .train_end = train_end, .epoch_begin = epoch_begin,
                      .epoch_end = epoch_end, .batch_end = batch_end, .test_begin = test_begin,
-                     .test_batch_end = test_batch_end, .test_end = test_end, .release = free);
+                     .test_batch_end = test_batch_end, .test_end = test_end, .release = release);
   if (!made) free(p);
   return made;
 }

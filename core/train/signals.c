@@ -8,14 +8,15 @@
 static const int caught[2] = {SIGINT, SIGTERM};
 
 static atomic_bool taken;
-static volatile sig_atomic_t asked;
+static atomic_int asked, interrupts;
 
 static void ask(int number) {
-  if (asked == SIGINT && number == SIGINT) { /* with SA_RESETHAND it would not be seen whether it is the second */
+  if (number == SIGINT &&
+      atomic_fetch_add(&interrupts, 1) > 0) { /* SA_RESETHAND would not tell that it is the second */
     signal(SIGINT, SIG_DFL);
     raise(SIGINT);
   }
-  asked = number;
+  atomic_store(&asked, number);
 }
 
 bool hi_signals_catch(hi_signals *signals) {
@@ -25,16 +26,22 @@ bool hi_signals_catch(hi_signals *signals) {
   action.sa_handler = ask;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  asked = 0;
-  for (int i = 0; i < 2; i++) sigaction(caught[i], &action, &signals->before[i]);
+  atomic_store(&asked, 0);
+  atomic_store(&interrupts, 0);
+  for (int i = 0; i < 2; i++) {
+    sigaction(caught[i], NULL, &signals->before[i]);
+    if (signals->before[i].sa_handler != SIG_IGN) sigaction(caught[i], &action, NULL);
+  }
   return true;
 }
 
-void hi_signals_leave(const hi_signals *signals) {
+int hi_signals_leave(const hi_signals *signals) {
   for (int i = 0; i < 2; i++) sigaction(caught[i], &signals->before[i], NULL);
+  int number = atomic_load(&asked);
   atomic_store(&taken, false);
+  return number;
 }
 
 int hi_signals_asked(void) {
-  return atomic_load(&taken) ? asked : 0;
+  return atomic_load(&asked);
 }

@@ -11,11 +11,14 @@ typedef struct hi_signals {
 } hi_signals;
 
 /* From here on both only ask; a second SIGINT ends the process as if nobody had caught it. One training of the process
- * at a time: others leave signals alone, which the return value says. */
+ * at a time: others leave signals alone, which the return value says. One that is ignored, as in the background of a
+ * shell, stays so. */
 bool hi_signals_catch(hi_signals *signals);
-void hi_signals_leave(const hi_signals *signals);
 
-/* The number of the signal that has asked; 0: none has. */
+/* Puts back what was there before; the number of the signal that has asked, 0: none has. */
+int hi_signals_leave(const hi_signals *signals);
+
+/* Likewise, meanwhile. */
 int hi_signals_asked(void);
 
 #endif

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors stand under "model/…", "optimizer/…" and "metric/…"; all else is one JSON object in the metadata, under
- * "helio_training". The model's architecture stands beside it, so that a checkpoint is a saved model too, but for the
- * names. */
+ * "helio_training". */
 #include "train/snapshot.h"
 
+#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/json.h"
-#include "nn/architecture.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "tensor/seed.h"
@@ -108,16 +106,13 @@ static json_t *numbers_of(const helio_optimizer *optimizer) {
                    "momentum_product", n->momentum_product);
 }
 
-/* NaN and infinity, which JSON does not have, are text. */
-static json_t *number_of(double value) {
-  return isfinite(value) ? json_real(value) : json_string(isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
-}
-
 static json_t *epoch_of(const helio_history *history, int index) {
   json_t *values = json_object();
   for (int i = 0; values && i < helio_history_count(history); i++) {
     const char *name = helio_history_name(history, i);
-    json_object_set_new(values, name, number_of(helio_history_value(history, name, index)));
+    if (json_object_set_new(values, name, hi_json_number(helio_history_value(history, name, index))) == 0) continue;
+    json_decref(values);
+    return NULL;
   }
   return json_pack("{s:i, s:o}", "epoch", helio_history_epoch(history, index), "values", values);
 }
@@ -132,14 +127,29 @@ static json_t *epochs_of(const helio_history *history) {
   return list;
 }
 
+/* Two callbacks of one name, such as two that watch the same, are told apart by their order. */
+static char *key_of(const hi_callbacks *callbacks, int index) {
+  const char *name = callbacks->list[index]->options.name;
+  char *whole = NULL;
+  int before = 0;
+  for (int i = 0; i < index; i++) {
+    const char *other = callbacks->list[i]->options.name;
+    if (other && strcmp(other, name) == 0) before++;
+  }
+  if (asprintf(&whole, before ? "%s #%d" : "%s", name, before + 1) >= 0) return whole;
+  no_memory();
+  return NULL;
+}
+
 static helio_status note_callbacks(const hi_callbacks *callbacks, json_t *states) {
   for (int i = 0; i < callbacks->count; i++) {
     const helio_callback_options *o = &callbacks->list[i]->options;
     if (!o->name || !o->save) continue;
-    char *state = o->save(o->user);
-    if (!state) return helio_error_pending() ? helio_error_pending() : no_memory();
-    int failed = json_object_set_new(states, o->name, json_string(state));
+    char *name = key_of(callbacks, i), *state = name ? o->save(o->user) : NULL;
+    bool failed = state && json_object_set_new(states, name, json_string(state)) != 0;
+    free(name);
     free(state);
+    if (!state) return helio_error_pending() ? helio_error_pending() : no_memory();
     if (failed)
       return hi_fail(HELIO_INVALID_ARGUMENT, "the state of callback %s is not UTF-8, or memory is out", o->name);
   }
@@ -265,9 +275,11 @@ static helio_status read_numbers(const reading *r, hi_optimizer_numbers *numbers
       calls < 0) {
     return damaged(r, "optimizer");
   }
+  char *end;
   numbers->calls = calls;
-  *seed = strtoull(text, NULL, 10);
-  return HELIO_OK;
+  errno = 0;
+  *seed = strtoull(text, &end, 10);
+  return *text >= '0' && *text <= '9' && !*end && !errno ? HELIO_OK : damaged(r, "seed");
 }
 
 static helio_status find_calls(void *user, const char *name, helio_layer *layer) {
@@ -283,12 +295,6 @@ static helio_status set_calls(void *user, const char *name, helio_layer *layer) 
   return HELIO_OK;
 }
 
-static double value_of(const json_t *number) {
-  const char *text = json_string_value(number);
-  if (!text) return json_number_value(number);
-  return strcmp(text, "inf") == 0 ? INFINITY : strcmp(text, "-inf") == 0 ? -INFINITY : NAN;
-}
-
 static helio_status read_history(const reading *r) {
   const json_t *list = json_object_get(r->training, "history");
   helio_status status = HELIO_OK;
@@ -298,7 +304,9 @@ static helio_status read_history(const reading *r) {
     helio_logs *logs = hi_logs_new(NULL);
     if (!logs) return helio_error_pending();
     json_object_foreach(values, name, value) {
-      if (!status) status = hi_logs_add_value(logs, "", name, value_of(value));
+      double number;
+      if (!status && !hi_json_number_read(value, &number)) status = damaged(r, name);
+      if (!status) status = hi_logs_add_value(logs, "", name, number);
     }
     int number = (int)json_integer_value(json_object_get(epoch, "epoch"));
     if (!status) status = hi_history_add(r->snapshot->history, number, logs);
@@ -312,7 +320,10 @@ static helio_status restore_callbacks(const reading *r) {
   for (int i = 0; i < callbacks->count && !status; i++) {
     const helio_callback_options *o = &callbacks->list[i]->options;
     if (!o->name || !o->restore) continue;
-    const char *state = json_string_value(json_object_get(json_object_get(r->training, "callbacks"), o->name));
+    char *name = key_of(callbacks, i);
+    if (!name) return helio_error_pending();
+    const char *state = json_string_value(json_object_get(json_object_get(r->training, "callbacks"), name));
+    free(name);
     if (state) status = o->restore(o->user, state);
   }
   return status;
@@ -326,7 +337,6 @@ static helio_status commit(reading *r, const hi_optimizer_numbers *numbers, uint
   r->snapshot->compiled->optimizer->numbers = *numbers;
   hi_seed_resume(seed);
   status = visit_drawing(r->snapshot->model, "", set_calls, r);
-  if (!status) status = read_history(r);
   return status ? status : restore_callbacks(r);
 }
 
@@ -339,6 +349,7 @@ static helio_status read_all(reading *r) {
   if (!status) status = visit_drawing(r->snapshot->model, "", find_calls, r);
   if (!status) status = visit_variables(r->snapshot, stage, r);
   if (!status) status = read_place(r, &place);
+  if (!status) status = read_history(r);
   if (!status) status = commit(r, &numbers, seed);
   if (status) {
     free(place.position);

@@ -29,8 +29,8 @@ typedef struct hi_snapshot {
 /* Writes a checkpoint, of which `keep` stay. */
 helio_status hi_snapshot_write(const hi_snapshot *snapshot, const char *folder, int keep);
 
-/* Reads the last whole one: all of it or, with the error set, nothing. *found: there was one; only then anything has
- * changed. */
+/* Reads the last whole one. What it has is looked at before anything is changed; behind that only a device or a
+ * callback can fail, and leave things half done. *found: there was one. */
 helio_status hi_snapshot_read(hi_snapshot *snapshot, const char *folder, bool *found);
 
 /* An error if the folder has a checkpoint already. */

@@ -541,10 +541,9 @@ static void test_unwritable(void **state) {
   expect_no_fit(helio_csv_logger("/dev/null"), HELIO_INVALID_ARGUMENT, "/dev/null is not a regular file");
   expect_no_fit(helio_json_logger(in_folder("no/x")), HELIO_IO_FAILURE, no_folder);
   expect_no_fit(helio_timeline(in_folder("no/x")), HELIO_IO_FAILURE, no_folder);
-  expect_no_fit(helio_tensorboard(in_folder("file/x")), HELIO_IO_FAILURE, "file/x cannot be made: Not a directory");
-  expect_no_fit(helio_model_checkpoint(in_folder("file/x")), HELIO_IO_FAILURE, "/file/x");
-  expect_no_fit(helio_model_checkpoint(in_folder("file/x/y")), HELIO_IO_FAILURE,
-                "/file/x cannot be made: Not a directory");
+  expect_no_fit(helio_tensorboard(in_folder("file/x")), HELIO_IO_FAILURE, "/file cannot be made: File exists");
+  expect_no_fit(helio_model_checkpoint(in_folder("file/x")), HELIO_IO_FAILURE, "/file cannot be made");
+  expect_no_fit(helio_model_checkpoint(in_folder("file/x/y")), HELIO_IO_FAILURE, "/file cannot be made: File exists");
   expect_no_fit(helio_model_checkpoint(in_folder("{nosuch}")), HELIO_INVALID_ARGUMENT, "has {nosuch}, but there is no");
   expect_no_fit(helio_model_checkpoint(folder), HELIO_INVALID_ARGUMENT, " is not a regular file");
 }

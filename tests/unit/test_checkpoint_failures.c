@@ -180,7 +180,7 @@ static void a_new_folder_is_on_disk(void **state) {
     write_step(1, 0);
     assert_string_equal(fail_no_more_calls(), i ? "fsync" : "mkdir");
     expect_error(HELIO_IO_FAILURE, i ? "a/b: bringing the new folder to disk failed: Input/output error"
-                                     : "a/b: the folder for checkpoints cannot be made: Input/output error");
+                                     : "a/b cannot be made: Input/output error");
   }
   memcpy(folder, top, sizeof folder);
 }

@@ -340,7 +340,7 @@ static bool work_as_nobody(void *unused) {
   CHILD_CHECK(last_step() == 1); /* the second may not be read */
   snprintf(folder + strlen(folder), 8, "/below");
   CHILD_CHECK(write_step(3, 1) == HELIO_IO_FAILURE);
-  CHILD_CHECK(strstr(helio_error_message(), "/below: the folder for checkpoints cannot be made: Permission denied"));
+  CHILD_CHECK(strstr(helio_error_message(), "/below cannot be made: Permission denied"));
   return true;
 }
 
@@ -361,12 +361,12 @@ static void folder_that_is_none(void **state) {
   put(path_in("file"), "x");
   snprintf(folder, sizeof folder, "%.40s/file", top);
   assert_int_equal(write_step(1, 0), HELIO_IO_FAILURE);
-  expect_error(HELIO_IO_FAILURE, "/file: the folder for checkpoints cannot be made: File exists");
+  expect_error(HELIO_IO_FAILURE, "/file cannot be made: File exists");
   assert_int_equal(last_step(), -2);
   expect_error(HELIO_IO_FAILURE, "/file: the folder of checkpoints cannot be looked at: Not a directory");
   snprintf(folder, sizeof folder, "%.40s/file/x", top);
   assert_int_equal(write_step(1, 0), HELIO_IO_FAILURE);
-  expect_error(HELIO_IO_FAILURE, "/file: the folder for checkpoints cannot be made: File exists");
+  expect_error(HELIO_IO_FAILURE, "/file cannot be made: File exists");
   memcpy(folder, top, sizeof folder);
 }
 

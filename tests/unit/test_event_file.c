@@ -331,9 +331,9 @@ static void test_impossible_folders(void **state) {
   assert_int_equal(symlink("nowhere", dangling), 0);
   expect_no_file(NULL, HELIO_INVALID_ARGUMENT, "the folder for events is NULL");
   expect_no_file("", HELIO_INVALID_ARGUMENT, "the folder for events is \"\"");
-  expect_no_file(file, HELIO_IO_FAILURE, "cannot be made: Not a directory");
-  expect_no_file(below, HELIO_IO_FAILURE, "file/below cannot be made: Not a directory");
-  expect_no_file(dangling, HELIO_IO_FAILURE, "cannot be made: No such file or directory");
+  expect_no_file(file, HELIO_IO_FAILURE, "/file cannot be made: File exists");
+  expect_no_file(below, HELIO_IO_FAILURE, "/file cannot be made: File exists");
+  expect_no_file(dangling, HELIO_IO_FAILURE, "cannot be made: File exists");
   expect_no_file("/proc/no", HELIO_IO_FAILURE, "the folder /proc/no cannot be made: No such file or directory");
   expect_no_file(endless, HELIO_IO_FAILURE, "cannot be made: File name too long");
   assert_int_equal(chmod(folder, 0555), 0);

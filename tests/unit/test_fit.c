@@ -150,6 +150,16 @@ static void a_dataset_is_what_arrays_are(void **state) {
 
 /* ---- what is measured ---- */
 
+/* Of what the model predicts, with weights of samples, NULL: 1, over which Keras' mean is of all samples. */
+static double loss_of_predictions(helio_model *model, const double *p, const double *sample_weights) {
+  double loss = 0, penalty = 0, numbers[MOST_NUMBERS];
+  int count;
+  for (int i = 0; i < SAMPLES; i++) loss -= (sample_weights ? sample_weights[i] : 1) * log(p[i * CLASSES + labels[i]]);
+  read_weights(model, numbers, &count);
+  for (int i = 0; i < FEATURES * 8; i++) penalty += 0.01 * numbers[i] * numbers[i];
+  return loss / SAMPLES + penalty;
+}
+
 static void evaluation_and_prediction_agree(void **state) {
   (void)state;
   start_wrapped("");
@@ -161,23 +171,18 @@ static void evaluation_and_prediction_agree(void **state) {
     helio_array *predicted = helio_predict(model, .x = some_x(), .batch_size = 7);
     assert_made(predicted);
     const double *p = helio_array_data(predicted);
-    double loss = 0, right = 0, penalty = 0;
+    double right = 0;
     for (int i = 0; i < SAMPLES; i++) {
       int best = 0;
       for (int k = 1; k < CLASSES; k++) best = p[i * CLASSES + k] > p[i * CLASSES + best] ? k : best;
       right += best == labels[i];
-      loss -= log(p[i * CLASSES + labels[i]]);
     }
-    double numbers[MOST_NUMBERS];
-    int count;
-    read_weights(model, numbers, &count);
-    for (int i = 0; i < FEATURES * 8; i++) penalty += 0.01 * numbers[i] * numbers[i];
     helio_logs *logs = helio_evaluate(model, .x = some_x(), .y = some_y(), .batch_size = 9, .verbose = HELIO_QUIET);
     assert_made(logs);
     assert_int_equal(helio_logs_count(logs), 2);
     assert_string_equal(helio_logs_name(logs, 0), "loss");
     assert_string_equal(helio_logs_name(logs, 1), "sparse_categorical_accuracy");
-    double expected[2] = {loss / SAMPLES + penalty, right / SAMPLES};
+    double expected[2] = {loss_of_predictions(model, p, NULL), right / SAMPLES};
     double found[2] = {helio_logs_value(logs, 0), helio_logs_get(logs, "sparse_categorical_accuracy")};
     assert_near(found, expected, 2, 1e-9);
     helio_release(model);
@@ -198,14 +203,42 @@ static void validation_stands_behind_training(void **state) {
     for (int i = 0; i < 4; i++) assert_string_equal(helio_history_name(history, i), names[i]);
     assert_true(isnan(helio_history_value(history, "val_loss", 0)));
     assert_false(isnan(helio_history_value(history, "val_loss", 1)));
-    helio_array *x = helio_array_part(some_x(), 40, -1), *y = helio_array_part(some_y(), 40, -1);
-    helio_logs *logs = helio_evaluate(model, .x = x, .y = y, .verbose = HELIO_QUIET);
-    assert_made(logs); /* of the last ten; weights have moved since epoch 2 */
     helio_release(model);
   }
 }
 
-/* Weights of samples: twice the weight counts as the sample twice, of which the mean is of all samples, as in Keras. */
+/* Behind the last epoch the validation is an evaluation of the last ten samples, however they are given, and weights of
+ * classes, which are for learning, do not count in it. */
+static void validation_is_an_evaluation(void **state) {
+  (void)state;
+  start_wrapped("");
+  helio_strategy *strategy = mirrored_over(2, NULL, "reduce-to-one");
+  for (int way = 0; way < 3; way++) {
+    helio_model *model = model_on(strategy);
+    helio_array *x = helio_array_part(some_x(), 40, -1), *y = helio_array_part(some_y(), 40, -1);
+    helio_fit_options o = {.size = sizeof o,
+                           .model = model,
+                           .x = some_x(),
+                           .y = some_y(),
+                           .epochs = 2,
+                           .class_weights = (double[]){5, 1, 1, 0.5},
+                           .class_count = CLASSES,
+                           .verbose = HELIO_QUIET};
+    if (way == 0) o.validation_split = 0.2;
+    if (way == 1) o.validation_x = x, o.validation_y = y;
+    if (way == 2) {
+      o.validation_x_tensor = helio_array_tensor(x);
+      o.validation_y_tensor = helio_array_tensor(y);
+    }
+    helio_history *history = helio_fit_with(&o);
+    helio_logs *logs = history ? helio_evaluate(model, .x = x, .y = y, .verbose = HELIO_QUIET) : NULL;
+    assert_made(logs);
+    double found = helio_history_value(history, "val_loss", 1), expected = helio_logs_get(logs, "loss");
+    assert_near(&found, &expected, 1, 1e-9);
+    helio_release(model);
+  }
+}
+
 static void weights_of_samples_and_classes(void **state) {
   (void)state;
   double weights[SAMPLES], by_class[CLASSES] = {0.5, 1, 2, 4};
@@ -220,7 +253,11 @@ static void weights_of_samples_and_classes(void **state) {
   helio_logs *b = helio_test_on_batch(model, .x = x, .y = y, .class_weights = by_class, .class_count = CLASSES);
   double by_number = b ? helio_logs_value(b, 0) : NAN;
   assert_ok(helio_error_pending());
-  assert_near(&by_number, &by_sample, 1, 1e-12);
+  helio_array *predicted = helio_predict(model, .x = x);
+  assert_made(predicted);
+  double expected = loss_of_predictions(model, helio_array_data(predicted), weights);
+  assert_near(&by_sample, &expected, 1, 1e-9);
+  assert_near(&by_number, &expected, 1, 1e-9);
   helio_release(model);
 }
 
@@ -333,6 +370,29 @@ static void callbacks_are_told_in_order(void **state) {
   }
 }
 
+/* Which holds for the next training: this one goes on as it began. */
+static helio_status compile_again(void *user, helio_training *t) {
+  (void)user;
+  return helio_compile(t->model, .optimizer = helio_sgd(0.1), .loss_name = "sparse_categorical_crossentropy");
+}
+
+static void a_callback_that_compiles(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    helio_history *history = helio_fit(model, .x = some_x(), .y = some_y(), .epochs = 2, .verbose = HELIO_QUIET,
+                                       .callbacks = {helio_callback(.batch_end = compile_again)});
+    assert_made(history);
+    assert_int_equal(helio_history_count(history), 2);
+    assert_false(isnan(helio_history_value(history, "sparse_categorical_accuracy", 1)));
+    history = helio_fit(model, .x = some_x(), .y = some_y(), .verbose = HELIO_QUIET);
+    assert_made(history);
+    assert_int_equal(helio_history_count(history), 1);
+    helio_release(model);
+  }
+}
+
 /* ---- failures ---- */
 
 static void a_lost_device_changes_nothing(void **state) {
@@ -389,6 +449,12 @@ static void wrong_calls(void **state) {
     expect_error(HELIO_INVALID_ARGUMENT, "an element of the dataset has 1 parts");
     assert_null(helio_fit(model, .x = some_x(), .y = some_y(), .resume = true, .verbose = HELIO_QUIET));
     expect_error(HELIO_INVALID_ARGUMENT, "resume needs checkpoint");
+    assert_null(helio_fit(model, .x = some_x(), .y = some_y(), .checkpoint_every_epochs = -1));
+    expect_error(HELIO_INVALID_ARGUMENT, "checkpoint_every_epochs -1");
+    assert_null(helio_fit(model, .x = some_x(), .y = some_y(), .validation_weights = some_x()));
+    expect_error(HELIO_INVALID_ARGUMENT, "validation: labels or weights are given without x");
+    assert_null(helio_fit(model, .x = some_x(), .y = some_y(), .validation_split = 0.5, .validation_y = some_y()));
+    expect_error(HELIO_INVALID_ARGUMENT, "validation data are given, and validation_split");
     assert_made(helio_fit(model, .x = some_x(), .y = some_y(), .verbose = HELIO_QUIET)); /* and goes on */
     helio_release(model);
   }
@@ -415,9 +481,11 @@ int main(void) {
       TEST(a_dataset_is_what_arrays_are),
       TEST(evaluation_and_prediction_agree),
       TEST(validation_stands_behind_training),
+      TEST(validation_is_an_evaluation),
       TEST(weights_of_samples_and_classes),
       TEST(one_batch_at_a_time),
       TEST(callbacks_are_told_in_order),
+      TEST(a_callback_that_compiles),
       TEST(a_lost_device_changes_nothing),
       TEST(wrong_calls),
       TEST(data_that_run_out),

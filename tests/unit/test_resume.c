@@ -19,16 +19,28 @@ typedef struct training {
   const char *folder; /* NULL: no checkpoints */
   int replicas;
   int epochs;
-  int raise_at;     /* a signal to the process itself behind so many steps; 0: none */
-  int signals;      /* how many */
-  useconds_t pause; /* behind each step, so that there is time to be killed */
-  outcome *result;  /* shared */
+  int accumulate, steps_per_epoch; /* 0: as usual */
+  int raise_at;                    /* signals to the process itself behind so many steps; 0: none */
+  bool in_validation;              /* only in the validation behind that step */
+  int signals[3];                  /* up to the first 0 */
+  useconds_t pause;                /* behind each step, so that there is time to be killed */
+  outcome *result;                 /* shared */
 } training;
+
+static void raise_signals(const training *given, const helio_training *t) {
+  for (int i = 0; t->total_steps == given->raise_at && i < 3 && given->signals[i]; i++) raise(given->signals[i]);
+}
 
 static helio_status behind_batch(void *user, helio_training *t) {
   const training *given = user;
   usleep(given->pause);
-  for (int i = 0; t->total_steps == given->raise_at && i < given->signals; i++) raise(SIGINT);
+  if (!given->in_validation) raise_signals(given, t);
+  return HELIO_OK;
+}
+
+static helio_status behind_validation(void *user, helio_training *t) {
+  const training *given = user;
+  if (given->in_validation) raise_signals(given, t);
   return HELIO_OK;
 }
 
@@ -67,12 +79,26 @@ static bool train(void *argument) {
   helio_model *model = NULL;
   HELIO_SCOPE(strategy) model = make_model();
   CHILD_CHECK(model);
-  helio_callback *pausing = helio_callback(.user = (void *)t, .batch_end = behind_batch);
-  helio_history *history =
-      helio_fit(model, .x = helio_array_of(x, HELIO_SHAPE(SAMPLES, FEATURES), .type = HELIO_FLOAT64),
-                .y = helio_array_of(y, HELIO_SHAPE(SAMPLES), .type = HELIO_INT32), .batch_size = BATCH,
-                .epochs = t->epochs, .checkpoint = t->folder, .resume = t->folder != NULL,
-                .checkpoint_every_steps = t->folder ? 3 : 0, .callbacks = {pausing}, .verbose = HELIO_QUIET);
+  helio_array *all_x = helio_array_of(x, HELIO_SHAPE(SAMPLES, FEATURES), .type = HELIO_FLOAT64);
+  helio_array *all_y = helio_array_of(y, HELIO_SHAPE(SAMPLES), .type = HELIO_INT32);
+  helio_fit_options o = {.size = sizeof o,
+                         .model = model,
+                         .epochs = t->epochs,
+                         .accumulate_steps = t->accumulate,
+                         .checkpoint = t->folder,
+                         .resume = t->folder != NULL,
+                         .checkpoint_every_steps = t->folder ? 3 : 0,
+                         .verbose = HELIO_QUIET};
+  o.callbacks[0] = helio_callback(.user = (void *)t, .batch_end = behind_batch, .test_end = behind_validation);
+  o.validation_x = helio_array_part(all_x, 0, 5), o.validation_y = helio_array_part(all_y, 0, 5);
+  if (t->steps_per_epoch) { /* of an iteration that goes on through epochs, and begins anew within them */
+    helio_dataset *shuffled = helio_dataset_shuffle(helio_dataset_from_slices(all_x, all_y), .buffer = SAMPLES);
+    o.dataset = helio_dataset_batch(helio_dataset_repeat(shuffled, -1), BATCH);
+    o.steps_per_epoch = t->steps_per_epoch;
+  } else {
+    o.x = all_x, o.y = all_y, o.batch_size = BATCH;
+  }
+  helio_history *history = helio_fit_with(&o);
   CHILD_CHECK(history && read_weights(model, t->result));
   t->result->signal = helio_history_signal(history);
   t->result->epochs = helio_history_epochs(history);
@@ -125,7 +151,17 @@ static const outcome *expected(void) {
 
 /* ---- killed ---- */
 
-static void kill_once(training *t, unsigned long microseconds) {
+static bool has_checkpoint(const char *folder) {
+  bool found = false;
+  DIR *open = opendir(folder);
+  assert_non_null(open);
+  for (struct dirent *entry; (entry = readdir(open));) found |= strncmp(entry->d_name, "checkpoint-", 11) == 0;
+  closedir(open);
+  return found;
+}
+
+/* Was it in the midst of a training that had written something to go on from? */
+static bool kill_once(training *t, unsigned long microseconds) {
   fflush(NULL);
   pid_t child = fork();
   if (child == 0) {
@@ -137,20 +173,21 @@ static void kill_once(training *t, unsigned long microseconds) {
   kill(child, SIGKILL);
   int status;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return WIFSIGNALED(status) && has_checkpoint(t->folder);
 }
 
 static void a_killed_training_goes_on_to_the_bit(void **state) {
   (void)state;
   char folder[64];
   const char *given = getenv("HELIO_TEST_KILLS");
-  int kills = given ? atoi(given) : 10, rounds = 0;
+  int kills = given ? atoi(given) : 10, rounds = 0, hits = 0;
   uint64_t seed = 7;
   outcome *found = shared();
   make_folder(folder);
   training t = {.folder = folder, .replicas = 1, .epochs = EPOCHS, .pause = SANITIZED ? 5000 : 1000, .result = found};
   for (int i = 0; i < kills; i++) {
-    kill_once(&t, 20000 + next_random(&seed) % (SANITIZED ? 1500000 : 150000));
-    if (i % 5 != 4) continue; /* five times killed, then let come to its end */
+    hits += kill_once(&t, 20000 + next_random(&seed) % (SANITIZED ? 1500000 : 150000));
+    if (i % 5 != 4 && i < kills - 1) continue; /* five times killed, then let come to its end */
     run(&t);
     assert_equal(found, expected());
     remove_folder(folder);
@@ -159,7 +196,8 @@ static void a_killed_training_goes_on_to_the_bit(void **state) {
     rounds++;
   }
   remove_folder(folder);
-  printf("%d kills, %d trainings\n", kills, rounds);
+  printf("%d kills, %d of them behind a checkpoint, %d trainings\n", kills, hits, rounds);
+  assert_true(hits > 0);
 }
 
 /* ---- other replicas ---- */
@@ -171,8 +209,12 @@ static void other_numbers_of_replicas(void **state) {
     char folder[64];
     outcome *found = shared();
     make_folder(folder);
-    run(&(training){
-        .folder = folder, .replicas = from_to[i][0], .epochs = EPOCHS, .raise_at = 29, .signals = 1, .result = found});
+    run(&(training){.folder = folder,
+                    .replicas = from_to[i][0],
+                    .epochs = EPOCHS,
+                    .raise_at = 29,
+                    .signals = {SIGINT},
+                    .result = found});
     assert_int_equal(found->signal, SIGINT);
     assert_int_equal(found->epochs, 3); /* eight steps each: it is in the fourth */
     run(&(training){.folder = folder, .replicas = from_to[i][1], .epochs = EPOCHS, .result = found});
@@ -190,25 +232,100 @@ static void a_signal_ends_behind_the_step(void **state) {
   char folder[64];
   outcome *found = shared();
   make_folder(folder);
-  run(&(training){.folder = folder, .replicas = 1, .epochs = EPOCHS, .raise_at = 13, .signals = 1, .result = found});
+  run(&(training){
+      .folder = folder, .replicas = 1, .epochs = EPOCHS, .raise_at = 13, .signals = {SIGINT}, .result = found});
   assert_int_equal(found->signal, SIGINT);
+  run(&(training){
+      .folder = folder, .replicas = 1, .epochs = EPOCHS, .raise_at = 14, .signals = {SIGTERM}, .result = found});
+  assert_int_equal(found->signal, SIGTERM);
   run(&(training){.folder = folder, .replicas = 1, .epochs = EPOCHS, .result = found});
   assert_equal(found, expected());
   remove_folder(folder);
 }
 
+/* Also the last one, behind which there is no step. */
+static void a_signal_in_validation_is_not_lost(void **state) {
+  (void)state;
+  static const int steps[] = {16, EPOCHS * 8};
+  for (size_t i = 0; i < COUNT_OF(steps); i++) {
+    char folder[64];
+    outcome *found = shared();
+    make_folder(folder);
+    run(&(training){.folder = folder,
+                    .replicas = 1,
+                    .epochs = EPOCHS,
+                    .raise_at = steps[i],
+                    .in_validation = true,
+                    .signals = {SIGTERM},
+                    .result = found});
+    assert_int_equal(found->signal, SIGTERM);
+    assert_int_equal(found->epochs, steps[i] / 8); /* no step was taken after it */
+    run(&(training){.folder = folder, .replicas = 1, .epochs = EPOCHS, .result = found});
+    assert_int_equal(found->signal, 0);
+    assert_equal(found, expected());
+    remove_folder(folder);
+  }
+}
+
 static void a_second_signal_ends_at_once(void **state) {
+  (void)state;
+  static const int signals[][3] = {{SIGINT, SIGINT}, {SIGINT, SIGTERM, SIGINT}};
+  for (size_t i = 0; i < COUNT_OF(signals); i++) {
+    char folder[64];
+    outcome *found = shared();
+    make_folder(folder);
+    training t = {.folder = folder, .replicas = 1, .epochs = EPOCHS, .raise_at = 13, .result = found};
+    memcpy(t.signals, signals[i], sizeof t.signals);
+    int status = run_in_child(train, &t);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+    run(&(training){.folder = folder, .replicas = 1, .epochs = EPOCHS, .result = found});
+    assert_equal(found, expected());
+    remove_folder(folder);
+  }
+}
+
+/* Such as those of a job in the background. */
+static bool train_deaf(void *argument) {
+  signal(SIGINT, SIG_IGN);
+  return train(argument);
+}
+
+static void an_ignored_signal_stays_ignored(void **state) {
   (void)state;
   char folder[64];
   outcome *found = shared();
   make_folder(folder);
-  int status = run_in_child(
-      train,
-      &(training){.folder = folder, .replicas = 1, .epochs = EPOCHS, .raise_at = 13, .signals = 2, .result = found});
-  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
-  run(&(training){.folder = folder, .replicas = 1, .epochs = EPOCHS, .result = found});
+  training t = {
+      .folder = folder, .replicas = 1, .epochs = EPOCHS, .raise_at = 13, .signals = {SIGINT, SIGINT}, .result = found};
+  assert_int_equal(run_in_child(train_deaf, &t), 0);
+  assert_int_equal(found->signal, 0);
   assert_equal(found, expected());
   remove_folder(folder);
+}
+
+/* ---- in the midst of things ---- */
+
+/* Of gradients that are gathered, and of an iteration that lasts longer than an epoch. */
+static void other_ways_to_train_go_on_to_the_bit(void **state) {
+  (void)state;
+  static const int ways[][2] = {{3, 0}, {0, 5}, {4, 5}};
+  for (size_t i = 0; i < COUNT_OF(ways); i++) {
+    char folder[64];
+    outcome *whole = shared(), *found = shared();
+    training t = {
+        .replicas = 1, .epochs = EPOCHS, .accumulate = ways[i][0], .steps_per_epoch = ways[i][1], .result = whole};
+    run(&t);
+    make_folder(folder);
+    t.folder = folder, t.result = found;
+    for (int at = 7; at < 50; at += 6) {
+      t.raise_at = at, t.signals[0] = SIGINT;
+      run(&t);
+    }
+    t.raise_at = 0;
+    run(&t);
+    assert_equal(found, whole);
+    remove_folder(folder);
+  }
 }
 
 /* ---- the files ---- */
@@ -274,9 +391,15 @@ static void trainings_do_not_mix(void **state) {
 int main(void) {
   remember_environment();
   const struct CMUnitTest tests[] = {
-      TEST(a_killed_training_goes_on_to_the_bit), TEST(other_numbers_of_replicas),
-      TEST(a_signal_ends_behind_the_step),        TEST(a_second_signal_ends_at_once),
-      TEST(a_damaged_checkpoint_is_passed_over),  TEST(trainings_do_not_mix),
+      TEST(a_killed_training_goes_on_to_the_bit),
+      TEST(other_numbers_of_replicas),
+      TEST(a_signal_ends_behind_the_step),
+      TEST(a_second_signal_ends_at_once),
+      TEST(a_signal_in_validation_is_not_lost),
+      TEST(an_ignored_signal_stays_ignored),
+      TEST(other_ways_to_train_go_on_to_the_bit),
+      TEST(a_damaged_checkpoint_is_passed_over),
+      TEST(trainings_do_not_mix),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

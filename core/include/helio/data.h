@@ -138,9 +138,10 @@ HELIO_EXPORT const char *helio_csv_text(const helio_csv *csv, int64_t row, int c
  * .folder only, because all sets of images give them the same names). The command `helio data get NAME` brings them.
  */
 
-/* Integers where 0 would stand for the default: zero itself, and Python's None. */
+/* Integers where 0 would stand for the default: zero itself, Python's None, and as many as there are. */
 #define HELIO_INTEGER_ZERO INT32_MIN
 #define HELIO_NONE         (-1)
+#define HELIO_ALL          (-1)
 
 typedef struct helio_samples {
   helio_array *x;             /* images (n, 28, 28) uint8; NULL for texts */

@@ -65,6 +65,7 @@ typedef struct helio_training {
   helio_strategy *strategy;
   int epoch, epochs;         /* this one, from 0, and where it ends */
   int64_t step, steps;       /* in this epoch: taken so far, and how many there are; −1: not known */
+  int64_t resumed_steps;     /* of `step`: taken before the training went on from a checkpoint */
   int64_t total_steps;       /* taken since the training began, resumed ones among them */
   int64_t samples;           /* of the batch; behind an epoch, of all its batches */
   double seconds;            /* that the batch or the epoch took; behind a training, all of it */
@@ -74,6 +75,7 @@ typedef struct helio_training {
   double reduce_seconds;     /* summing over replicas and waiting for each other, the mean over replicas; */
   double validation_seconds; /* measuring on validation data */
   bool stop;                 /* may be set: ends the training behind the batch or epoch */
+  bool failed;               /* behind a training: it ended by an error */
 } helio_training;
 
 typedef helio_status (*helio_callback_function)(void *user, helio_training *training);
@@ -89,7 +91,7 @@ typedef struct helio_callback_options {
   helio_callback_function test_batch_end;
   const char *name;          /* under which its state stands in checkpoints; NULL: it has none */
   char *(*save)(void *user); /* the state as a text of malloc(); NULL: failed */
-  helio_status (*restore)(void *user, const char *state); /* of a training that goes on, before its first epoch */
+  helio_status (*restore)(void *user, const char *state); /* of a training that goes on, before train_begin */
   void (*release)(void *user);                            /* when nobody holds the callback any more */
 } helio_callback_options;
 
@@ -106,7 +108,7 @@ HELIO_EXPORT helio_callback *helio_callback_with(const helio_callback_options *o
 typedef struct helio_csv_logger_options {
   size_t size;
   const char *path;
-  bool append;    /* behind what the file has, in its columns */
+  bool append;    /* behind what the file has, in its columns; so it is if a training goes on from a checkpoint */
   char separator; /* 0: ',' */
 } helio_csv_logger_options;
 
@@ -117,7 +119,7 @@ typedef struct helio_csv_logger_options {
 typedef struct helio_json_logger_options {
   size_t size;
   const char *path;
-  bool append;
+  bool append; /* as above */
   bool epochs_only;
 } helio_json_logger_options;
 
@@ -167,7 +169,7 @@ typedef struct helio_reduce_on_plateau_options {
   size_t size;
   const char *monitor; /* NULL: "val_loss" */
   double factor;       /* 0: 0.1, HELIO_ZERO: 0 */
-  int patience;        /* 0: 10 */
+  int patience;        /* 0: 10, HELIO_INTEGER_ZERO: 0 */
   helio_monitor_mode mode;
   double min_delta; /* 0: 0.0001, HELIO_ZERO: 0 */
   int cooldown;     /* epochs behind a reduction that are not counted */
@@ -229,12 +231,14 @@ typedef struct helio_fit_options {
   int epochs;                          /* 0: 1 */
   int initial_epoch;                   /* that it begins with; those before count as done */
   int64_t steps_per_epoch;             /* 0: until the data end. One iteration then serves all epochs */
-  const double *class_weights;         /* by label: weights of samples */
+  const double *class_weights;         /* by label: weights of samples in training; validation has none */
   int class_count;
-  int accumulate_steps; /* at least 2: the mean of so many batches' gradients makes a step; 0: of the optimizer */
+  int accumulate_steps; /* at least 2: the mean of so many batches' gradients makes a step; 0: as the optimizer has
+                         * it. What is given here stays with the optimizer */
 
   helio_dataset *validation;
   helio_array *validation_x, *validation_y, *validation_weights; /* instead of a dataset */
+  helio_tensor *validation_x_tensor, *validation_y_tensor;       /* instead of arrays */
   double validation_split;                                       /* the last part of the arrays, as in Keras */
   int validation_frequency;                                      /* in epochs; 0: 1 */
   int64_t validation_steps;                                      /* 0: until the data end */
@@ -244,8 +248,8 @@ typedef struct helio_fit_options {
    * let the step be finished, a checkpoint written and helio_fit() return; a second SIGINT ends the process at once. */
   const char *checkpoint;         /* the folder; NULL: none are written */
   int64_t checkpoint_every_steps; /* 0: not by steps */
-  int checkpoint_every_epochs;    /* 0: each, unless they are written by steps */
-  int keep_checkpoints;           /* so many of the last; 0: 3, HELIO_NONE: all */
+  int checkpoint_every_epochs;    /* 0: each, unless they are written by steps. The end of the training has one, too */
+  int keep_checkpoints;           /* so many of the last; 0: 3, HELIO_ALL: all */
   bool resume;                    /* goes on from the last whole one; from the beginning if there is none */
   bool no_signals;                /* they are left alone */
 
@@ -286,10 +290,20 @@ typedef struct helio_evaluate_options {
 HELIO_EXPORT helio_logs *helio_evaluate_with(const helio_evaluate_options *options);
 #define helio_evaluate(...) HELIO_MAKE(helio_evaluate_with, helio_evaluate_options, __VA_ARGS__)
 
-/* The model's results for all samples, one behind the other: helio_predict(model, .x = images). Of a dataset the
- * first parts are the model's inputs, others are left alone. Needs no helio_compile(). */
-HELIO_EXPORT helio_array *helio_predict_with(const helio_evaluate_options *options);
-#define helio_predict(...) HELIO_MAKE(helio_predict_with, helio_evaluate_options, __VA_ARGS__)
+typedef struct helio_predict_options {
+  size_t size;
+  helio_model *model;
+  helio_dataset *dataset; /* the first parts of its elements are the model's inputs, others are left alone */
+  helio_array *x;         /* instead of a dataset */
+  helio_tensor *x_tensor; /* instead of an array */
+  int64_t batch_size;     /* of arrays; 0: 32 */
+  int64_t steps;          /* 0: until the data end */
+} helio_predict_options;
+
+/* The model's results for all samples, one behind the other: helio_predict(model, .x = images). Needs no
+ * helio_compile(). */
+HELIO_EXPORT helio_array *helio_predict_with(const helio_predict_options *options);
+#define helio_predict(...) HELIO_MAKE(helio_predict_with, helio_predict_options, __VA_ARGS__)
 
 /* One step with one batch, cut among the replicas like any other: helio_train_on_batch(model, .x = x, .y = y). What it
  * tells is of this batch alone. */
