@@ -29,6 +29,8 @@ helio_layer *hi_model_begin(const hi_layer_kind *kind, const char *name, helio_t
     return NULL;
   }
   pthread_mutex_init(&owner->model->lock, NULL);
+  owner->model->scope = hi_context_now().replicas;
+  if (owner->model->scope) hi_hold(owner->model->scope);
   owner->type = type;
   hi_census_rename(&owner->object, "a model");
   atomic_store(&owner->object.kept, 1); /* the user's, to be given back by helio_release() */
@@ -39,6 +41,7 @@ void hi_model_free(hi_model *model) {
   if (!model) return;
   hi_functional_free(model);
   hi_drop(model->compiled);
+  hi_drop(model->scope);
   for (int i = 0; i < model->layer_count; i++) {
     hi_drop(model->layers[i]);
     free(model->names[i]);

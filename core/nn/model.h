@@ -60,6 +60,7 @@ struct hi_model {
   bool listed;
   helio_variables weights, trainable, non_trainable;
 
+  hi_replicas *scope;           /* in which it was made, a reference; NULL: in none */
   struct hi_compiled *compiled; /* how it is trained, kept by train/; NULL: it was not compiled */
 };
 

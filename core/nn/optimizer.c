@@ -232,15 +232,14 @@ int64_t helio_optimizer_iterations(const helio_optimizer *optimizer) {
 }
 
 helio_status hi_optimizer_accumulate(helio_optimizer *optimizer, int steps) {
-  if (steps == 0 || steps == optimizer->options.accumulate_steps) return HELIO_OK;
-  if (steps < 2) {
-    return hi_fail(HELIO_INVALID_ARGUMENT, "accumulate_steps must be >= 2, or 0. Received: accumulate_steps=%d", steps);
-  }
+  int now = optimizer->options.accumulate_steps;
+  if (steps == 0 || steps == (now ? now : 1)) return HELIO_OK;
+  if (steps < 0) return hi_fail(HELIO_INVALID_ARGUMENT, "accumulate_steps is %d", steps);
   if (atomic_load(&optimizer->ready)) {
-    return hi_fail(HELIO_WRONG_STATE, "%s has taken steps already and cannot begin to accumulate: make a new one",
-                   optimizer->name);
+    return hi_fail(HELIO_WRONG_STATE, "%s accumulates %d steps already and cannot change to %d: make a new one",
+                   optimizer->name, now ? now : 1, steps);
   }
-  optimizer->options.accumulate_steps = steps;
+  optimizer->options.accumulate_steps = steps > 1 ? steps : 0;
   return HELIO_OK;
 }
 

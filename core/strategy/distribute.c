@@ -7,6 +7,7 @@
 #include "data/iterator.h"
 #include "data/landing.h"
 #include "ops/options.h"
+#include "ops/placement.h"
 #include "runtime/error.h"
 #include "runtime/progress.h"
 #include "strategy/split.h"
@@ -341,7 +342,8 @@ helio_values *hi_values_cut(helio_strategy *strategy, helio_batch_split split, h
   hi_item *all = NULL;
   helio_scope pool = helio_pool_enter();
   hi_replicas_now now = hi_strategy_replicas(strategy);
-  helio_status status = cut(&now, split, NULL, batch, &all);
+  hi_device *usual = hi_placement_for_data(NULL); /* of the default strategy */
+  helio_status status = usual ? cut(&now, split, usual, batch, &all) : helio_error_pending();
   helio_pool_leave(&pool);
   helio_values *values = status ? NULL : values_of(strategy, &now, all);
   hi_drop(all);

@@ -88,3 +88,12 @@ helio_status hi_callbacks_tell(const hi_callbacks *callbacks, size_t offset, con
   for (int i = 0; i < callbacks->count && !status; i++) status = call(callbacks->list[i], offset, when, training);
   return status;
 }
+
+helio_status hi_callbacks_tell_end(const hi_callbacks *callbacks, helio_training *training) {
+  helio_error first = {.status = HELIO_OK}, other;
+  for (int i = 0; i < callbacks->count; i++) {
+    helio_status status = call(callbacks->list[i], offsetof(helio_callback_options, train_end), "train_end", training);
+    if (status) helio_error_take(first.status ? &other : &first);
+  }
+  return first.status ? hi_fail(first.status, "%s", first.message) : HELIO_OK;
+}

@@ -33,4 +33,7 @@ void hi_callbacks_end(hi_callbacks *callbacks);
 helio_status hi_callbacks_tell(const hi_callbacks *callbacks, size_t offset, const char *when,
                                helio_training *training);
 
+/* Tells all of the end, also behind one that fails; the first failure is the result. */
+helio_status hi_callbacks_tell_end(const hi_callbacks *callbacks, helio_training *training);
+
 #endif

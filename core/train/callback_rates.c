@@ -40,6 +40,7 @@ static helio_status begin_scheduler(void *user, helio_training *t) {
 
 static helio_status set_rate(void *user, helio_training *t) {
   const scheduler *s = user;
+  if (t->resumed_steps > 0) return HELIO_OK; /* the checkpoint has the rate of this epoch */
   double rate = s->function(s->user, t->epoch, hi_optimizer_rate(t->optimizer));
   helio_status status = helio_error_pending();
   return status ? status : helio_optimizer_set_learning_rate(t->optimizer, rate);

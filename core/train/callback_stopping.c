@@ -97,6 +97,8 @@ static helio_status begin_stopping(void *user, helio_training *t) {
     s->monitor.has_best = false;
     s->wait = s->best_epoch = 0;
   }
+  if (s->goes_on && s->options.patience > 0 && s->wait >= s->options.patience)
+    t->stop = true; /* it has come to its end */
   forget(&s->best);
   return hi_monitor_begin(&s->monitor, t);
 }

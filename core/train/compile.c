@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ops/options.h"
 #include "runtime/error.h"
@@ -21,7 +22,8 @@ helio_strategy *hi_model_strategy(helio_model *model) {
   const helio_variables *weights = built ? helio_weights(model) : NULL;
   if (helio_error_pending()) return NULL;
   bool distributed = weights && weights->count > 0 && weights->at[0]->replicas;
-  return distributed ? (helio_strategy *)weights->at[0]->replicas : helio_strategy_current();
+  hi_replicas *replicas = distributed ? weights->at[0]->replicas : built ? NULL : model->model->scope;
+  return replicas ? (helio_strategy *)replicas : helio_strategy_current();
 }
 
 int hi_model_inputs(const helio_model *model, int given) {
@@ -45,8 +47,10 @@ hi_compiled *hi_compiled_of(const helio_model *model) {
 static helio_status take_metric(hi_compiled *compiled, helio_metric *metric, bool weighted) {
   if (!metric) return helio_error_pending();
   for (int i = 0; i < compiled->metric_count; i++) {
-    if (compiled->metrics[i] == metric) {
-      return hi_fail(HELIO_INVALID_ARGUMENT, "metric %s is given twice", helio_metric_name(metric));
+    if (strcmp(helio_metric_name(compiled->metrics[i]), helio_metric_name(metric)) == 0) {
+      return hi_fail(HELIO_INVALID_ARGUMENT,
+                     "there are two metrics of the name %s: give one of them a .name of its own",
+                     helio_metric_name(metric));
     }
   }
   hi_hold(metric);

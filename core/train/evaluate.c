@@ -27,7 +27,6 @@ helio_logs *helio_evaluate_with(const helio_evaluate_options *given) {
   helio_distributed *batches =
       !status && hi_samples_read(&samples, "evaluation", true) ? hi_samples_distribute(&samples, pass.strategy) : NULL;
   status = batches ? hi_pass_test(&pass, batches, o.steps) : helio_error_pending();
-  if (!status) status = hi_logs_settle(pass.training.logs);
   hi_pass_end(&pass);
   return hi_pool_leave_with(&pool, status ? NULL : pass.training.logs);
 }

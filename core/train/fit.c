@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Epochs. */
+#include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 
+#include "data/folder.h"
+#include "data/permute.h"
 #include "ops/options.h"
 #include "runtime/clock.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "tensor/pool.h"
+#include "tensor/seed.h"
 #include "train/history.h"
 #include "train/input.h"
 #include "train/pass.h"
@@ -16,9 +21,12 @@
 typedef struct fitting {
   hi_pass pass;
   const helio_fit_options *options;
-  helio_distributed *batches, *validation;
+  hi_samples samples;
+  helio_distributed *batches; /* a reference */
+  helio_distributed *validation;
   helio_distributed_iterator *iterator; /* of the epoch under way, or of all, a reference; NULL: none yet */
   int64_t resumed;                      /* steps of this epoch that were taken before the training went on */
+  bool warned;                          /* that there are no checkpoints of it any more */
   bool heeds_signals;
   int signal; /* that ends it; 0: none */
   helio_history *history;
@@ -39,23 +47,43 @@ static hi_snapshot snapshot_of(fitting *f) {
                        .history = f->history};
 }
 
+/* A training that has gone wrong is not worth going on from: what was written before it did is kept. */
+static helio_status is_sound(fitting *f, bool *sound) {
+  double loss = 0;
+  bool found;
+  helio_status status = hi_logs_find(f->pass.training.logs, "loss", &loss, &found);
+  *sound = isfinite(loss);
+  if (status || *sound || f->warned) return status;
+  hi_log(HELIO_LOG_WARNING, "the loss is %g: no checkpoint is written, those that there are stay", loss);
+  f->warned = true;
+  return HELIO_OK;
+}
+
 /* With so many steps taken in an epoch. */
 static helio_status write_checkpoint(fitting *f, int epoch, int64_t step) {
   int keep = f->options->keep_checkpoints;
   hi_snapshot s = snapshot_of(f);
+  bool sound;
+  helio_status status = is_sound(f, &sound);
+  if (status || !sound) return status;
   s.place = (hi_snapshot_place){.epoch = epoch,
                                 .step = step,
                                 .total_steps = f->pass.training.total_steps,
+                                .shuffle = f->samples.shuffle,
                                 .position = helio_distributed_position(f->iterator)};
   if (!s.place.position) return helio_error_pending();
-  helio_status status = hi_snapshot_write(&s, f->options->checkpoint, keep == HELIO_ALL ? 0 : keep ? keep : 3);
+  status = hi_snapshot_write(&s, f->options->checkpoint, keep == HELIO_ALL ? 0 : keep ? keep : 3);
   free(s.place.position);
   return status;
 }
 
 static void heed_signal(fitting *f) {
+  helio_training *t = &f->pass.training;
   if (f->heeds_signals) f->signal = hi_signals_asked();
-  if (f->signal) f->pass.training.stop = true;
+  if (!f->signal) return;
+  t->stop = true;
+  hi_log(HELIO_LOG_WARNING, "%s: the training ends behind step %lld, a checkpoint in %s lets it go on",
+         f->signal == SIGINT ? "SIGINT" : "SIGTERM", (long long)t->total_steps, f->options->checkpoint);
 }
 
 static helio_status checkpoint_behind_step(fitting *f) {
@@ -76,6 +104,15 @@ static helio_status checkpoint_behind_epoch(fitting *f) {
   return o->checkpoint && due ? write_checkpoint(f, t->epoch, 0) : HELIO_OK;
 }
 
+static helio_status make_batches(fitting *f) {
+  helio_distributed *batches = hi_samples_distribute(&f->samples, f->pass.strategy);
+  if (!batches) return helio_error_pending();
+  hi_hold(batches);
+  hi_drop(f->batches);
+  f->batches = batches;
+  return HELIO_OK;
+}
+
 static helio_status open_iterator(fitting *f) {
   helio_distributed_iterator *iterator = helio_iterate_distributed(f->batches);
   if (!iterator) return helio_error_pending();
@@ -85,13 +122,48 @@ static helio_status open_iterator(fitting *f) {
   return HELIO_OK;
 }
 
-/* From the last checkpoint, if there is one. The position of an iteration that has ended is restored as well: the next
- * one is then the one that would have followed. */
-static helio_status resume(fitting *f) {
+/* At the end of an epoch other data, or batches of another size, may follow; in the midst of one they may not. */
+static helio_status go_to_data(fitting *f, const hi_snapshot_place *place) {
+  helio_error cause;
+  helio_status status = helio_distributed_restore(f->iterator, place->position);
+  if (status != HELIO_INVALID_ARGUMENT) return status;
+  if (place->step > 0) {
+    hi_error_prefix(
+        "the checkpoint is of step %lld of an epoch, and the data are other ones than there (go on with the "
+        "same dataset and batch size, or from the end of an epoch): ",
+        (long long)place->step);
+    return status;
+  }
+  helio_error_take(&cause);
+  hi_log(HELIO_LOG_WARNING,
+         "the data are not those that the training was begun with, and are read from their beginning: %s",
+         cause.message);
+  return HELIO_OK;
+}
+
+/* The position of an iteration that has ended is restored as well: the next one is then the one that would have
+ * followed. */
+static helio_status go_to(void *user, const hi_snapshot_place *place) {
+  fitting *f = user;
   helio_training *t = &f->pass.training;
+  helio_status status = HELIO_OK;
+  if (f->samples.shuffle && place->shuffle && place->shuffle != f->samples.shuffle) {
+    f->samples.shuffle = place->shuffle;
+    status = make_batches(f);
+  }
+  if (!status) status = open_iterator(f);
+  if (!status) status = go_to_data(f, place);
+  if (status) return status;
+  t->epoch = place->epoch;
+  t->total_steps = place->total_steps;
+  f->resumed = place->step;
+  return HELIO_OK;
+}
+
+/* From the last checkpoint, if there is one. */
+static helio_status resume(fitting *f) {
   const hi_compiled *compiled = f->pass.task.compiled;
   hi_snapshot s = snapshot_of(f);
-  bool found;
   if (!atomic_load(&f->options->model->built)) {
     return hi_fail(HELIO_WRONG_STATE,
                    "%s has no variables yet, into which a checkpoint could be read: give it an input_shape",
@@ -99,20 +171,14 @@ static helio_status resume(fitting *f) {
   }
   const helio_variables *variables = helio_trainable_variables(f->options->model);
   helio_status status = variables ? helio_optimizer_build(compiled->optimizer, variables) : helio_error_pending();
-  if (!status) status = hi_snapshot_read(&s, f->options->checkpoint, &found);
-  if (status || !found) return status;
-  status = open_iterator(f);
-  if (!status) status = helio_distributed_restore(f->iterator, s.place.position);
-  free(s.place.position);
-  t->epoch = s.place.epoch;
-  t->total_steps = s.place.total_steps;
-  f->resumed = s.place.step;
-  return status;
+  return status ? status : hi_snapshot_read(&s, f->options->checkpoint, go_to, f);
 }
 
 static helio_status begin_checkpoints(fitting *f) {
   const helio_fit_options *o = f->options;
   if (!o->checkpoint) return HELIO_OK;
+  helio_status status = hi_folder_make(o->checkpoint);
+  if (status) return status;
   return o->resume ? resume(f) : hi_snapshot_refuse_others(o->checkpoint);
 }
 
@@ -151,7 +217,7 @@ static helio_status walk_epoch(fitting *f) {
   f->resumed = 0;
   status = hi_pass_walk(&f->pass, &walk);
   if (status) return status;
-  if (walk.ended && t->step == 0 && f->totals.step == 0) {
+  if (walk.ended && t->total_steps == 0) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "there are no batches to train on");
   }
   if (walk.ended && f->options->steps_per_epoch && t->step < f->options->steps_per_epoch) {
@@ -206,6 +272,8 @@ static helio_status run_epoch(fitting *f) {
   if (!status) status = hi_logs_add_metrics(t->logs, f->pass.task.compiled);
   if (!status) status = hi_tell(&f->pass.callbacks, epoch_begin, t);
   if (!status) status = walk_epoch(f);
+  if (!status && t->step == 0) t->stop = true; /* the data have ended, or a callback said stop before the first step */
+  if (t->step == 0) return status;             /* of which nothing can be told */
   if (!status && !f->signal) status = hi_logs_add_all(logs, "", t->logs);
   if (!status && !f->signal && validates_now(f)) status = validate(f, logs);
   if (status) return status;
@@ -231,11 +299,11 @@ static helio_status tell_end(fitting *f, helio_status status) {
   t->reduce_seconds = f->totals.reduce_seconds;
   t->validation_seconds = f->totals.validation_seconds;
   t->seconds = hi_seconds() - f->begin;
-  if (!status) return hi_tell(&f->pass.callbacks, train_end, t);
+  if (!status) return hi_callbacks_tell_end(&f->pass.callbacks, t);
   helio_error_take(&cause);
   t->logs = NULL;
   t->failed = true;
-  hi_tell(&f->pass.callbacks, train_end, t);
+  hi_callbacks_tell_end(&f->pass.callbacks, t);
   helio_error_take(NULL);
   return hi_fail(cause.status, "%s", cause.message);
 }
@@ -280,25 +348,34 @@ static helio_status check(const helio_fit_options *o) {
   return HELIO_OK;
 }
 
+/* Another one for each training. Kept in checkpoints: a process that has trained before can go on from them, too. */
+static helio_status draw_seed(uint64_t *seed) {
+  uint64_t key = hi_seed_key(0, "fit"), times;
+  helio_status status = hi_seed_count(key, &times);
+  *seed = (hi_mix(key, times) >> 1) | 1;
+  return status;
+}
+
 static helio_status take_samples(fitting *f) {
   const helio_fit_options *o = f->options;
-  hi_samples samples = {.dataset = o->dataset,
-                        .x = o->x,
-                        .y = o->y,
-                        .weights = o->sample_weights,
-                        .x_tensor = o->x_tensor,
-                        .y_tensor = o->y_tensor,
-                        .batch_size = o->batch_size,
-                        .shuffled = !o->no_shuffle};
+  f->samples = (hi_samples){.dataset = o->dataset,
+                            .x = o->x,
+                            .y = o->y,
+                            .weights = o->sample_weights,
+                            .x_tensor = o->x_tensor,
+                            .y_tensor = o->y_tensor,
+                            .batch_size = o->batch_size};
   hi_samples held_out = {.dataset = o->validation,
                          .x = o->validation_x,
                          .y = o->validation_y,
                          .weights = o->validation_weights,
                          .x_tensor = o->validation_x_tensor,
                          .y_tensor = o->validation_y_tensor,
-                         .batch_size = o->validation_batch_size ? o->validation_batch_size : o->batch_size};
-  if (!hi_samples_read(&samples, "training", true)) return helio_error_pending();
-  if (o->validation_split != 0 && hi_samples_split(&samples, o->validation_split, &held_out)) {
+                         .batch_size = o->validation_batch_size};
+  if (!o->validation && !held_out.batch_size) held_out.batch_size = o->batch_size;
+  if (!hi_samples_read(&f->samples, "training", true)) return helio_error_pending();
+  if (!o->dataset && !o->no_shuffle && draw_seed(&f->samples.shuffle)) return helio_error_pending();
+  if (o->validation_split != 0 && hi_samples_split(&f->samples, o->validation_split, &held_out)) {
     return helio_error_pending();
   }
   if (hi_samples_given(&held_out)) {
@@ -306,8 +383,7 @@ static helio_status take_samples(fitting *f) {
     f->validation = hi_samples_distribute(&held_out, f->pass.strategy);
     if (!f->validation) return helio_error_pending();
   }
-  f->batches = hi_samples_distribute(&samples, f->pass.strategy);
-  return f->batches ? HELIO_OK : helio_error_pending();
+  return make_batches(f);
 }
 
 static helio_status prepare(fitting *f) {
@@ -319,10 +395,11 @@ static helio_status prepare(fitting *f) {
   if (status) return status;
   f->pass.task.class_weights = o->class_weights;
   f->pass.task.class_count = o->class_count;
-  int64_t count = helio_distributed_cardinality(f->batches);
   t->epoch = o->initial_epoch;
   t->epochs = o->epochs ? o->epochs : 1;
-  t->steps = o->steps_per_epoch ? o->steps_per_epoch : count >= 0 ? count : -1;
+  t->steps = o->steps_per_epoch ? o->steps_per_epoch : hi_pass_steps(f->batches, "trained on");
+  if (f->validation && !o->validation_steps) hi_pass_steps(f->validation, "measured");
+  if (helio_error_pending()) return helio_error_pending();
   f->history = hi_history_new();
   return f->history ? hi_optimizer_accumulate(t->optimizer, o->accumulate_steps) : helio_error_pending();
 }
@@ -331,14 +408,15 @@ helio_history *helio_fit_with(const helio_fit_options *given) {
   helio_fit_options o;
   if (!hi_options_enter("helio_fit", &o, sizeof o, given)) return NULL;
   fitting f = {.options = &o};
-  hi_signals signals;
   helio_scope pool = helio_pool_enter();
   helio_status status = prepare(&f);
-  f.heeds_signals = !status && o.checkpoint && !o.no_signals && hi_signals_catch(&signals);
+  f.heeds_signals = !status && o.checkpoint && !o.no_signals;
+  if (f.heeds_signals) hi_signals_catch();
   if (!status) status = run_epochs(&f);
-  int asked = f.heeds_signals ? hi_signals_leave(&signals) : 0;
+  int asked = f.heeds_signals ? hi_signals_leave() : 0;
   if (!status) hi_history_set_signal(f.history, asked);
   hi_drop(f.iterator);
+  hi_drop(f.batches);
   hi_pass_end(&f.pass);
   return hi_pool_leave_with(&pool, status ? NULL : f.history);
 }

@@ -32,12 +32,19 @@ static helio_status check_rows(const hi_samples *samples) {
   helio_array *arrays[MOST_ARRAYS];
   int count = list_arrays(samples, arrays);
   for (int i = 0; i < count; i++) {
-    if (rows_of(arrays[i]) == rows_of(arrays[0]) && rows_of(arrays[i]) > 0) continue;
+    if (rows_of(arrays[0]) == 0) return hi_fail(HELIO_INVALID_ARGUMENT, "there are no samples: x is empty");
+    if (rows_of(arrays[i]) == rows_of(arrays[0])) continue;
     char text[HI_SHAPE_TEXT];
     return hi_fail(HELIO_INVALID_ARGUMENT, "Data cardinality is ambiguous: x has %lld samples, another array is %s",
                    (long long)rows_of(arrays[0]), hi_shape_text(&arrays[i]->shape, text));
   }
   return HELIO_OK;
+}
+
+static helio_status refuse_batch_size(const hi_samples *samples, const char *what) {
+  if (!samples->batch_size) return HELIO_OK;
+  return hi_fail(HELIO_INVALID_ARGUMENT,
+                 "%s: a dataset has batches of its own (helio_dataset_batch()), a batch size is for arrays", what);
 }
 
 bool hi_samples_read(hi_samples *samples, const char *what, bool labelled) {
@@ -47,7 +54,7 @@ bool hi_samples_read(hi_samples *samples, const char *what, bool labelled) {
   if (samples->dataset && arrays) {
     hi_fail(HELIO_INVALID_ARGUMENT, "%s: a dataset is given, and arrays", what);
   } else if (samples->dataset) {
-    return hi_dataset_usable(samples->dataset);
+    return hi_dataset_usable(samples->dataset) && !refuse_batch_size(samples, what);
   } else if (!samples->x) {
     hi_fail(HELIO_INVALID_ARGUMENT,
             arrays ? "%s: labels or weights are given without x" : "%s: neither a dataset nor x is given", what);
@@ -101,7 +108,9 @@ static helio_dataset *batches_of(const hi_samples *samples) {
   if (samples->dataset) return samples->dataset;
   int count = list_arrays(samples, arrays);
   helio_dataset *dataset = helio_dataset_of_slices(arrays, count);
-  if (dataset && samples->shuffled) dataset = helio_dataset_shuffle(dataset, .buffer = rows_of(samples->x));
+  if (dataset && samples->shuffle) {
+    dataset = helio_dataset_shuffle(dataset, .buffer = rows_of(samples->x), .seed = (int64_t)samples->shuffle);
+  }
   return dataset ? helio_dataset_batch(dataset, samples->batch_size ? samples->batch_size : 32) : NULL;
 }
 

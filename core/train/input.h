@@ -11,7 +11,7 @@ typedef struct hi_samples {
   helio_array *x, *y, *weights; /* NULL: none */
   helio_tensor *x_tensor, *y_tensor;
   int64_t batch_size; /* of arrays */
-  bool shuffled;      /* likewise */
+  uint64_t shuffle;   /* likewise: the seed by which they are shuffled in each epoch; 0: they are not */
 } hi_samples;
 
 /* Sets the error and returns false unless there is exactly one of the three; tensors become arrays. */

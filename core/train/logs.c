@@ -111,6 +111,11 @@ helio_status hi_logs_settle(helio_logs *logs) {
   return HELIO_OK;
 }
 
+helio_status hi_logs_wait(helio_logs *logs) {
+  for (int i = 0; i < logs->count && !helio_error_pending(); i++) helio_logs_value(logs, i);
+  return helio_error_pending();
+}
+
 helio_status hi_logs_add_all(helio_logs *logs, const char *prefix, helio_logs *from) {
   helio_status status = HELIO_OK;
   for (int i = 0; i < from->count && !status; i++) {

@@ -37,6 +37,9 @@ void hi_logs_forget(helio_logs *logs);
 /* What metrics say now is computed, and does not change with them any more; it is not waited for. */
 helio_status hi_logs_settle(helio_logs *logs);
 
+/* It is waited for: what went wrong on a device is said now. */
+helio_status hi_logs_wait(helio_logs *logs);
+
 /* A number in the place of the one that has this name, behind all others if there is none. */
 helio_status hi_logs_set(helio_logs *logs, const char *name, double value);
 

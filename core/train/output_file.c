@@ -19,7 +19,18 @@ static helio_status check_regular(const char *path, int descriptor) {
   return S_ISREG(about.st_mode) ? HELIO_OK : hi_fail(HELIO_INVALID_ARGUMENT, "%s is not a regular file", path);
 }
 
+/* Whoever started the program with a standard stream closed gets no file in its place, into which others would print.
+ */
+static int above_standard_streams(int descriptor) {
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
+  int above = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), cause = errno;
+  close(descriptor);
+  errno = cause;
+  return above;
+}
+
 helio_status hi_output_file_open(hi_output_file *file, char *path, int descriptor) {
+  descriptor = above_standard_streams(descriptor);
   helio_status status = check_regular(path, descriptor);
   if (!status && pthread_mutex_init(&file->lock, NULL) != 0) {
     status = hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for writing it", path);

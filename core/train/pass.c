@@ -11,7 +11,8 @@ helio_status hi_pass_begin(hi_pass *pass, helio_model *model, helio_verbosity ve
                            helio_callback *const callbacks[HELIO_MOST_CALLBACKS]) {
   hi_compiled *compiled = hi_compiled_of(model);
   if (!compiled || !hi_strategy_usable(compiled->strategy)) return helio_error_pending();
-  hi_hold(compiled); /* a callback may compile the model anew */
+  hi_hold(compiled); /* a callback may compile the model anew, or release it */
+  hi_hold(model);
   pass->strategy = compiled->strategy;
   pass->task = (hi_task){.model = model, .compiled = compiled, .input_count = compiled->input_count};
   pass->training = (helio_training){.size = sizeof pass->training,
@@ -27,6 +28,7 @@ helio_status hi_pass_begin(hi_pass *pass, helio_model *model, helio_verbosity ve
 
 void hi_pass_end(hi_pass *pass) {
   hi_callbacks_end(&pass->callbacks);
+  hi_drop(pass->task.model);
   hi_drop((void *)pass->task.compiled);
 }
 
@@ -84,6 +86,13 @@ helio_status hi_pass_walk(hi_pass *pass, hi_walk *walk) {
   return status;
 }
 
+int64_t hi_pass_steps(const helio_distributed *batches, const char *what) {
+  int64_t count = helio_distributed_cardinality(batches);
+  if (count != HELIO_INFINITE) return count >= 0 ? count : -1;
+  hi_fail(HELIO_INVALID_ARGUMENT, "the dataset that is %s has no end: say after how many steps it is enough", what);
+  return -1;
+}
+
 /* ---- testing ---- */
 
 static helio_status behind_test_step(hi_pass *pass, void *user, helio_values *outputs) {
@@ -98,12 +107,13 @@ helio_status hi_pass_test(hi_pass *pass, helio_distributed *batches, int64_t mos
   helio_distributed_iterator *iterator = status ? NULL : helio_iterate_distributed(batches);
   t->logs = iterator ? hi_logs_new(pass->strategy) : NULL;
   if (!t->logs || hi_logs_add_metrics(t->logs, pass->task.compiled)) return helio_error_pending();
-  int64_t count = helio_distributed_cardinality(batches);
-  t->steps = most ? most : count >= 0 ? count : -1;
+  t->steps = most ? most : hi_pass_steps(batches, "measured");
   t->step = 0;
-  status = hi_tell(&pass->callbacks, test_begin, t);
+  status = helio_error_pending();
+  if (!status) status = hi_tell(&pass->callbacks, test_begin, t);
   hi_walk walk = {.step = hi_test_step, .batches = iterator, .most = most, .behind = behind_test_step};
   if (!status) status = hi_pass_walk(pass, &walk);
   if (!status && t->step == 0) status = hi_fail(HELIO_INVALID_ARGUMENT, "there are no batches to measure on");
+  if (!status) status = hi_logs_wait(t->logs); /* a callback may measure, too */
   return status ? status : hi_tell(&pass->callbacks, test_end, t);
 }

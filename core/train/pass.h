@@ -38,6 +38,9 @@ typedef struct hi_walk {
  * pass->training: step, samples, seconds and what of them was input and reduction. Behind it, these are of all. */
 helio_status hi_pass_walk(hi_pass *pass, hi_walk *walk);
 
+/* How many steps the batches make, −1: not known. An error is pending if they never end; `what` is done to them. */
+int64_t hi_pass_steps(const helio_distributed *batches, const char *what);
+
 /* Measures on data: everything that was measured before is forgotten. The results are those of the metrics. Weights of
  * classes, which are for learning, do not count. */
 helio_status hi_pass_test(hi_pass *pass, helio_distributed *batches, int64_t most);

@@ -75,7 +75,9 @@ static helio_status predict(const helio_predict_options *o, results *r) {
       (hi_task){.model = o->model, .input_count = hi_model_inputs(o->model, compiled ? compiled->input_count : 0)};
   helio_distributed *batches = hi_samples_distribute(&samples, pass.strategy);
   helio_distributed_iterator *iterator = batches ? helio_iterate_distributed(batches) : NULL;
-  if (!iterator) return helio_error_pending();
+  if (!iterator || (!o->steps && hi_pass_steps(batches, "predicted for") < 0 && helio_error_pending())) {
+    return helio_error_pending();
+  }
   hi_walk walk = {.step = hi_predict_step, .batches = iterator, .most = o->steps, .behind = take_results, .user = r};
   helio_status status = hi_pass_walk(&pass, &walk);
   if (!status && r->shape.rank == 0) status = hi_fail(HELIO_INVALID_ARGUMENT, "there are no samples to predict for");

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <string.h>
-
 #include "train/signals.h"
 
-static const int caught[2] = {SIGINT, SIGTERM};
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
 
-static atomic_bool taken;
+enum { CAUGHT = 2 };
+
+static const int caught[CAUGHT] = {SIGINT, SIGTERM};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over the next two */
+static int trainings;
+static struct sigaction before[CAUGHT];
+
 static atomic_int asked, interrupts;
 
 static void ask(int number) {
@@ -19,29 +25,34 @@ static void ask(int number) {
   atomic_store(&asked, number);
 }
 
-bool hi_signals_catch(hi_signals *signals) {
-  if (atomic_exchange(&taken, true)) return false;
+void hi_signals_catch(void) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_handler = ask;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  atomic_store(&asked, 0);
-  atomic_store(&interrupts, 0);
-  for (int i = 0; i < 2; i++) {
-    sigaction(caught[i], NULL, &signals->before[i]);
-    if (signals->before[i].sa_handler != SIG_IGN) sigaction(caught[i], &action, NULL);
+  pthread_mutex_lock(&lock);
+  if (trainings++ == 0) {
+    atomic_store(&asked, 0);
+    atomic_store(&interrupts, 0);
+    for (int i = 0; i < CAUGHT; i++) {
+      sigaction(caught[i], NULL, &before[i]);
+      if (before[i].sa_handler != SIG_IGN) sigaction(caught[i], &action, NULL);
+    }
   }
-  return true;
-}
-
-int hi_signals_leave(const hi_signals *signals) {
-  for (int i = 0; i < 2; i++) sigaction(caught[i], &signals->before[i], NULL);
-  int number = atomic_load(&asked);
-  atomic_store(&taken, false);
-  return number;
+  pthread_mutex_unlock(&lock);
 }
 
 int hi_signals_asked(void) {
   return atomic_load(&asked);
+}
+
+int hi_signals_leave(void) {
+  pthread_mutex_lock(&lock);
+  if (--trainings == 0) {
+    for (int i = 0; i < CAUGHT; i++) sigaction(caught[i], &before[i], NULL);
+  }
+  int number = atomic_load(&asked);
+  pthread_mutex_unlock(&lock);
+  return number;
 }

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,8 +104,8 @@ static helio_status note_calls(void *user, const char *name, helio_layer *layer)
 
 static json_t *numbers_of(const helio_optimizer *optimizer) {
   const hi_optimizer_numbers *n = &optimizer->numbers;
-  return json_pack("{s:I, s:f, s:f}", "calls", (json_int_t)n->calls, "learning_rate", n->learning_rate,
-                   "momentum_product", n->momentum_product);
+  return json_pack("{s:s, s:I, s:f, s:f}", "kind", optimizer->kind->name, "calls", (json_int_t)n->calls,
+                   "learning_rate", n->learning_rate, "momentum_product", n->momentum_product);
 }
 
 static json_t *epoch_of(const helio_history *history, int index) {
@@ -158,15 +160,17 @@ static helio_status note_callbacks(const hi_callbacks *callbacks, json_t *states
 
 static char *text_of_training(const hi_snapshot *s) {
   json_t *calls = json_object(), *states = json_object();
-  char seed[24], *text = NULL;
+  char seed[24], shuffle[24], *text = NULL;
   snprintf(seed, sizeof seed, "%" PRIu64, hi_seed_now());
+  snprintf(shuffle, sizeof shuffle, "%" PRIu64, s->place.shuffle);
   helio_status status = calls && states ? HELIO_OK : no_memory();
   if (!status) status = visit_drawing(s->model, "", note_calls, calls);
   if (!status) status = note_callbacks(s->callbacks, states);
-  json_t *all = json_pack("{s:i, s:i, s:I, s:I, s:s, s:s, s:o, s:o, s:o, s:o}", "version", 1, "epoch", s->place.epoch,
-                          "step", (json_int_t)s->place.step, "total_steps", (json_int_t)s->place.total_steps,
-                          "position", s->place.position, "seed", seed, "optimizer", numbers_of(s->compiled->optimizer),
-                          "calls", calls, "history", epochs_of(s->history), "callbacks", states);
+  json_t *all =
+      json_pack("{s:i, s:i, s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "version", 1, "epoch", s->place.epoch,
+                "step", (json_int_t)s->place.step, "total_steps", (json_int_t)s->place.total_steps, "position",
+                s->place.position, "shuffle", shuffle, "seed", seed, "optimizer", numbers_of(s->compiled->optimizer),
+                "calls", calls, "history", epochs_of(s->history), "callbacks", states);
   if (!status && all) text = hi_json_text(all);
   json_decref(all);
   if (!text && !status) no_memory();
@@ -249,18 +253,35 @@ static helio_status parse(reading *r) {
   json_error_t error;
   if (!text) return damaged(r, "state");
   r->training = hi_json_load(text, strlen(text), JSON_REJECT_DUPLICATES, &error);
-  if (!r->training) return *error.text ? damaged(r, error.text) : no_memory();
+  if (!r->training && !*error.text) return no_memory();
+  if (!r->training) {
+    return hi_fail(HELIO_BAD_DATA, "%s: its training cannot be read: %s", hi_safetensors_path(r->file), error.text);
+  }
   return json_integer_value(json_object_get(r->training, "version")) == 1 ? HELIO_OK : damaged(r, "version");
 }
 
+/* A number that is none, or that nobody can count on from, is not what anybody wrote. */
+static bool read_seed(const char *text, uint64_t *seed) {
+  char *end;
+  errno = 0;
+  *seed = strtoull(text, &end, 10);
+  return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static bool is_count(json_int_t number, json_int_t most) {
+  return number >= 0 && number <= most;
+}
+
 static helio_status read_place(const reading *r, hi_snapshot_place *place) {
-  json_int_t step, total;
-  const char *position;
-  if (json_unpack(r->training, "{s:i, s:I, s:I, s:s}", "epoch", &place->epoch, "step", &step, "total_steps", &total,
-                  "position", &position) ||
-      place->epoch < 0 || step < 0 || total < 0) {
+  json_int_t epoch, step, total;
+  const char *position, *shuffle;
+  if (json_unpack(r->training, "{s:I, s:I, s:I, s:s, s:s}", "epoch", &epoch, "step", &step, "total_steps", &total,
+                  "position", &position, "shuffle", &shuffle) ||
+      !is_count(epoch, INT_MAX / 2) || !is_count(step, INT64_MAX / 2) || !is_count(total, INT64_MAX / 2) ||
+      !read_seed(shuffle, &place->shuffle)) {
     return damaged(r, "place");
   }
+  place->epoch = (int)epoch;
   place->step = step;
   place->total_steps = total;
   place->position = strdup(position);
@@ -269,23 +290,25 @@ static helio_status read_place(const reading *r, hi_snapshot_place *place) {
 
 static helio_status read_numbers(const reading *r, hi_optimizer_numbers *numbers, uint64_t *seed) {
   json_int_t calls;
-  const char *text;
-  if (json_unpack(r->training, "{s:{s:I, s:F, s:F}, s:s}", "optimizer", "calls", &calls, "learning_rate",
-                  &numbers->learning_rate, "momentum_product", &numbers->momentum_product, "seed", &text) ||
-      calls < 0) {
+  const char *text, *kind, *own = r->snapshot->compiled->optimizer->kind->name;
+  if (json_unpack(r->training, "{s:{s:s, s:I, s:F, s:F}, s:s}", "optimizer", "kind", &kind, "calls", &calls,
+                  "learning_rate", &numbers->learning_rate, "momentum_product", &numbers->momentum_product, "seed",
+                  &text) ||
+      !is_count(calls, INT64_MAX / 2) || !(numbers->learning_rate >= 0) || !isfinite(numbers->momentum_product) ||
+      !read_seed(text, seed)) {
     return damaged(r, "optimizer");
   }
-  char *end;
   numbers->calls = calls;
-  errno = 0;
-  *seed = strtoull(text, &end, 10);
-  return *text >= '0' && *text <= '9' && !*end && !errno ? HELIO_OK : damaged(r, "seed");
+  if (strcmp(kind, own) == 0) return HELIO_OK;
+  return hi_fail(HELIO_INVALID_ARGUMENT, "%s: it was written by a training with %s, and this one has %s",
+                 hi_safetensors_path(r->file), kind, own);
 }
 
 static helio_status find_calls(void *user, const char *name, helio_layer *layer) {
   const reading *r = user;
   (void)layer;
-  return json_is_integer(json_object_get(json_object_get(r->training, "calls"), name)) ? HELIO_OK : damaged(r, name);
+  json_t *count = json_object_get(json_object_get(r->training, "calls"), name);
+  return json_is_integer(count) && json_integer_value(count) >= 0 ? HELIO_OK : damaged(r, name);
 }
 
 static helio_status set_calls(void *user, const char *name, helio_layer *layer) {
@@ -297,7 +320,7 @@ static helio_status set_calls(void *user, const char *name, helio_layer *layer) 
 
 static helio_status read_history(const reading *r) {
   const json_t *list = json_object_get(r->training, "history");
-  helio_status status = HELIO_OK;
+  helio_status status = json_is_array(list) ? HELIO_OK : damaged(r, "history");
   for (size_t i = 0; i < json_array_size(list) && !status; i++) {
     json_t *epoch = json_array_get(list, i), *values = json_object_get(epoch, "values"), *value;
     const char *name;
@@ -340,7 +363,15 @@ static helio_status commit(reading *r, const hi_optimizer_numbers *numbers, uint
   return status ? status : restore_callbacks(r);
 }
 
-static helio_status read_all(reading *r) {
+static helio_status refuse_more(const reading *r) {
+  int there = hi_safetensors_count(r->file);
+  if (there == r->count) return HELIO_OK;
+  return hi_fail(HELIO_INVALID_ARGUMENT,
+                 "%s: it has %d variables, this training has %d: it is of another model, optimizer or metrics",
+                 hi_safetensors_path(r->file), there, r->count);
+}
+
+static helio_status read_all(reading *r, hi_snapshot_go *go, void *user) {
   hi_optimizer_numbers numbers;
   hi_snapshot_place place = {0};
   uint64_t seed = 0;
@@ -348,29 +379,26 @@ static helio_status read_all(reading *r) {
   if (!status) status = read_numbers(r, &numbers, &seed);
   if (!status) status = visit_drawing(r->snapshot->model, "", find_calls, r);
   if (!status) status = visit_variables(r->snapshot, stage, r);
+  if (!status) status = refuse_more(r);
   if (!status) status = read_place(r, &place);
   if (!status) status = read_history(r);
+  if (!status) status = go(user, &place);
   if (!status) status = commit(r, &numbers, seed);
-  if (status) {
-    free(place.position);
-  } else {
-    r->snapshot->place = place;
+  if (!status) {
+    hi_log(HELIO_LOG_INFO, "the training goes on from %s: epoch %d, step %lld (%lld in all)",
+           hi_safetensors_path(r->file), place.epoch + 1, (long long)place.step, (long long)place.total_steps);
   }
+  free(place.position);
   return status;
 }
 
-helio_status hi_snapshot_read(hi_snapshot *s, const char *folder, bool *found) {
+helio_status hi_snapshot_read(hi_snapshot *s, const char *folder, hi_snapshot_go *go, void *user) {
   int64_t step;
   reading r = {.snapshot = s, .file = hi_checkpoint_open_last(folder, &step)};
-  *found = r.file;
   if (!r.file) return helio_error_pending();
   helio_scope pool = helio_pool_enter();
-  helio_status status = read_all(&r);
+  helio_status status = read_all(&r, go, user);
   helio_pool_leave(&pool);
-  if (!status) {
-    hi_log(HELIO_LOG_INFO, "the training goes on from %s: epoch %d, step %lld (%lld in all)",
-           hi_safetensors_path(r.file), s->place.epoch + 1, (long long)s->place.step, (long long)s->place.total_steps);
-  }
   for (int i = 0; i < r.count; i++) free(r.staged[i].data);
   free(r.staged);
   json_decref(r.training);

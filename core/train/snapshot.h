@@ -15,8 +15,12 @@ typedef struct hi_snapshot_place {
   int epoch;           /* that is under way, or the next one */
   int64_t step;        /* taken in it */
   int64_t total_steps; /* taken in all */
+  uint64_t shuffle;    /* the seed by which arrays were shuffled; 0: none */
   char *position;      /* of the data: malloc'ed, freed by who asked for it */
 } hi_snapshot_place;
+
+/* Goes to the place, with nothing changed yet; an error leaves everything as it was. */
+typedef helio_status hi_snapshot_go(void *user, const hi_snapshot_place *place);
 
 typedef struct hi_snapshot {
   helio_model *model; /* with all its variables */
@@ -29,9 +33,9 @@ typedef struct hi_snapshot {
 /* Writes a checkpoint, of which `keep` stay. */
 helio_status hi_snapshot_write(const hi_snapshot *snapshot, const char *folder, int keep);
 
-/* Reads the last whole one. What it has is looked at before anything is changed; behind that only a device or a
- * callback can fail, and leave things half done. *found: there was one. */
-helio_status hi_snapshot_read(hi_snapshot *snapshot, const char *folder, bool *found);
+/* Reads the last whole one, if there is one. What it has is looked at, and its place gone to, before anything is
+ * changed; behind that only a device or a callback can fail, and leave things half done. */
+helio_status hi_snapshot_read(hi_snapshot *snapshot, const char *folder, hi_snapshot_go *go, void *user);
 
 /* An error if the folder has a checkpoint already. */
 helio_status hi_snapshot_refuse_others(const char *folder);

@@ -18,8 +18,8 @@ static helio_status read_batch(const hi_task *task, const helio_element *element
   if (element->count != inputs + 1 && element->count != inputs + 2) {
     return hi_fail(HELIO_INVALID_ARGUMENT,
                    "an element of the dataset has %d parts: it should have %d for the model, labels, and weights of "
-                   "samples if there are any",
-                   element->count, inputs);
+                   "samples if there are any%s",
+                   element->count, inputs, inputs > 1 ? " (arrays are for models with one input)" : "");
   }
   *b = (batch){.inputs = element->part, .labels = element->part[inputs], .rows = helio_replica_context()->global_rows};
   if (element->count == inputs + 2) b->weights = element->part[inputs + 1];

@@ -261,23 +261,31 @@ static void weights_of_samples_and_classes(void **state) {
   helio_release(model);
 }
 
-static void one_batch_at_a_time(void **state) {
-  (void)state;
-  double expected[MOST_NUMBERS], found[MOST_NUMBERS], losses[2];
-  int count, again;
-  start_wrapped("");
-  train_by_hand(SAMPLES, expected, &count, losses);
-  helio_strategy *strategy = mirrored_over(3, NULL, "reduce-to-one");
-  helio_model *model = model_on(strategy);
+static void train_two_batches(helio_model *model, const double losses[2]) {
   for (int i = 0; i < 2; i++) {
     helio_logs *logs = helio_train_on_batch(model, .x = some_x(), .y = some_y());
     assert_made(logs);
     double loss = helio_logs_get(logs, "loss");
     assert_near(&loss, &losses[i], 1, 1e-9);
   }
-  read_weights(model, found, &again);
-  assert_near(found, expected, count, 1e-9);
-  helio_release(model);
+}
+
+static void one_batch_at_a_time(void **state) {
+  (void)state;
+  double expected[MOST_NUMBERS], found[MOST_NUMBERS], losses[2];
+  int count, again;
+  start_wrapped("");
+  train_by_hand(SAMPLES, expected, &count, losses);
+  for (int replicas = 0; replicas <= 3; replicas += 3) { /* 0: in no scope */
+    helio_model *model = NULL;
+    HELIO_DEVICE(device_name()) {
+      model = replicas ? model_on(mirrored_over(replicas, NULL, "reduce-to-one")) : make_model();
+      train_two_batches(model, losses);
+    }
+    read_weights(model, found, &again);
+    assert_near(found, expected, count, 1e-9);
+    helio_release(model);
+  }
 }
 
 /* ---- callbacks ---- */
@@ -393,7 +401,124 @@ static void a_callback_that_compiles(void **state) {
   }
 }
 
+static helio_status release_model(void *user, helio_training *t) {
+  (void)user;
+  if (t->total_steps == 1) helio_release(t->model);
+  return HELIO_OK;
+}
+
+static void a_callback_that_releases_the_model(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    assert_made(helio_fit(make_model(), .x = some_x(), .y = some_y(), .epochs = 2, .verbose = HELIO_QUIET,
+                          .callbacks = {helio_callback(.batch_end = release_model)}));
+  }
+}
+
+static helio_status evaluate_all(void *user, helio_training *t) {
+  static bool inside;
+  (void)user;
+  if (inside) return HELIO_OK;
+  inside = true;
+  helio_evaluate(t->model, .x = some_x(), .y = some_y(), .verbose = HELIO_QUIET);
+  inside = false;
+  return helio_error_pending();
+}
+
+/* What was measured is not what a callback measures behind it. */
+static void a_callback_that_evaluates(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    helio_array *x = helio_array_part(some_x(), 0, 9), *y = helio_array_part(some_y(), 0, 9);
+    helio_history *history = helio_fit(model, .x = some_x(), .y = some_y(), .validation_x = x, .validation_y = y,
+                                       .verbose = HELIO_QUIET, .callbacks = {helio_callback(.test_end = evaluate_all)});
+    assert_made(history);
+    helio_logs *logs = helio_evaluate(model, .x = x, .y = y, .verbose = HELIO_QUIET);
+    assert_made(logs);
+    double found = helio_history_value(history, "val_loss", 0), expected = helio_logs_get(logs, "loss");
+    assert_near(&found, &expected, 1, 1e-12);
+    helio_release(model);
+  }
+}
+
+static helio_status stop_now(void *user, helio_training *t) {
+  (void)user;
+  t->stop = true;
+  return HELIO_OK;
+}
+
+/* Of an epoch without a step there is nothing to tell. */
+static void epochs_without_steps(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    helio_dataset *dataset = helio_dataset_batch(helio_dataset_from_slices(some_x(), some_y()), 25);
+    helio_history *history = helio_fit(model, dataset, .steps_per_epoch = 1, .epochs = 4, .verbose = HELIO_QUIET);
+    assert_made(history);
+    assert_int_equal(helio_history_epochs(history), 2);
+    history = helio_fit(model, dataset, .epochs = 4, .verbose = HELIO_QUIET,
+                        .callbacks = {helio_callback(.epoch_begin = stop_now)});
+    assert_made(history);
+    assert_int_equal(helio_history_epochs(history), 0);
+    helio_release(model);
+  }
+}
+
+/* A model knows the scope it was made in, also if it has no variables yet. */
+static void a_model_is_trained_where_it_was_made(void **state) {
+  (void)state;
+  start_wrapped("");
+  helio_strategy *strategy = mirrored_over(2, NULL, "reduce-to-one");
+  helio_model *model = NULL;
+  HELIO_SCOPE(strategy) model = helio_sequential({helio_dense(CLASSES)});
+  assert_ok(helio_compile(model, .optimizer_name = "sgd", .loss_name = "sparse_categorical_crossentropy"));
+  assert_made(helio_fit(model, .x = some_x(), .y = some_y(), .verbose = HELIO_QUIET));
+  const helio_variables *weights = helio_weights(model);
+  assert_made(weights);
+  assert_int_equal(helio_variable_copies(weights->at[0]), 2);
+  helio_release(model);
+}
+
 /* ---- failures ---- */
+
+/* Said by the call that it is of, and by no later one. */
+static void a_label_that_is_none(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    helio_array *x = some_x(), *y = helio_array_of((int32_t[]){CLASSES}, HELIO_SHAPE(1), .type = HELIO_INT32);
+    helio_array *one = helio_array_part(x, 0, 1);
+    assert_null(helio_evaluate(model, .x = one, .y = y, .verbose = HELIO_QUIET));
+    expect_error(HELIO_BAD_DATA, "label 4");
+    assert_made(helio_predict(model, .x = one));
+    helio_release(model);
+  }
+}
+
+static void endless_data(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    helio_dataset *batches = helio_dataset_batch(helio_dataset_from_slices(some_x(), some_y()), 10);
+    helio_dataset *endless = helio_dataset_repeat(batches, -1);
+    assert_null(helio_fit(model, endless));
+    expect_error(HELIO_INVALID_ARGUMENT, "the dataset that is trained on has no end");
+    assert_null(helio_fit(model, batches, .validation = endless));
+    expect_error(HELIO_INVALID_ARGUMENT, "the dataset that is measured has no end");
+    assert_null(helio_evaluate(model, endless));
+    expect_error(HELIO_INVALID_ARGUMENT, "the dataset that is measured has no end");
+    assert_null(helio_predict(model, endless));
+    expect_error(HELIO_INVALID_ARGUMENT, "the dataset that is predicted for has no end");
+    assert_made(helio_fit(model, batches, .validation = endless, .validation_steps = 2, .verbose = HELIO_QUIET));
+    helio_release(model);
+  }
+}
 
 static void a_lost_device_changes_nothing(void **state) {
   (void)state;
@@ -449,6 +574,15 @@ static void wrong_calls(void **state) {
     expect_error(HELIO_INVALID_ARGUMENT, "an element of the dataset has 1 parts");
     assert_null(helio_fit(model, .x = some_x(), .y = some_y(), .resume = true, .verbose = HELIO_QUIET));
     expect_error(HELIO_INVALID_ARGUMENT, "resume needs checkpoint");
+    assert_int_equal(helio_compile(model, .loss_name = "mse", .metric_names = {"mae", "mae"}), HELIO_INVALID_ARGUMENT);
+    expect_error(HELIO_INVALID_ARGUMENT, "there are two metrics of the name");
+    helio_dataset *batches = helio_dataset_batch(helio_dataset_from_slices(some_x(), some_y()), 10);
+    assert_null(helio_fit(model, batches, .batch_size = 5));
+    expect_error(HELIO_INVALID_ARGUMENT, "a dataset has batches of its own");
+    assert_null(helio_fit(model, .x = helio_array_part(some_x(), 0, 0), .y = helio_array_part(some_y(), 0, 0)));
+    expect_error(HELIO_INVALID_ARGUMENT, "there are no samples");
+    assert_null(helio_fit(model, .x = some_x(), .y = some_y(), .checkpoint = "/proc/no", .verbose = HELIO_QUIET));
+    expect_error(HELIO_IO_FAILURE, "the folder /proc/no cannot be made");
     assert_null(helio_fit(model, .x = some_x(), .y = some_y(), .checkpoint_every_epochs = -1));
     expect_error(HELIO_INVALID_ARGUMENT, "checkpoint_every_epochs -1");
     assert_null(helio_fit(model, .x = some_x(), .y = some_y(), .validation_weights = some_x()));
@@ -486,7 +620,13 @@ int main(void) {
       TEST(one_batch_at_a_time),
       TEST(callbacks_are_told_in_order),
       TEST(a_callback_that_compiles),
+      TEST(a_callback_that_releases_the_model),
+      TEST(a_callback_that_evaluates),
+      TEST(epochs_without_steps),
+      TEST(a_model_is_trained_where_it_was_made),
       TEST(a_lost_device_changes_nothing),
+      TEST(a_label_that_is_none),
+      TEST(endless_data),
       TEST(wrong_calls),
       TEST(data_that_run_out),
   };

@@ -328,6 +328,147 @@ static void other_ways_to_train_go_on_to_the_bit(void **state) {
   }
 }
 
+/* A rate that each epoch changes is changed once, whenever the training goes on. */
+static double smaller(void *user, int epoch, double rate) {
+  (void)user, (void)epoch;
+  return 0.8 * rate;
+}
+
+typedef struct rerun {
+  const char *folder;
+  int64_t batch;
+  int epochs, stop_at; /* behind so many steps; 0: none */
+  bool sgd, bad;       /* another optimizer; data that have NaN */
+  helio_callback *callback;
+} rerun;
+
+static helio_status stop_behind(void *user, helio_training *t) {
+  const rerun *r = user;
+  if (t->total_steps == r->stop_at) raise(SIGINT);
+  return HELIO_OK;
+}
+
+/* In this process; NULL with the error set if it is refused. */
+static helio_history *rerun_with(helio_model *model, const rerun *r) {
+  static double x[SAMPLES * FEATURES];
+  static int32_t y[SAMPLES];
+  for (int i = 0; i < SAMPLES * FEATURES; i++) x[i] = r->bad ? NAN : sin(0.7 * i);
+  for (int i = 0; i < SAMPLES; i++) y[i] = (i * 7 + i / 3) % CLASSES;
+  if (r->sgd)
+    helio_compile(model, .optimizer = helio_sgd(0.02), .loss_name = "sparse_categorical_crossentropy",
+                  .metric_names = {"accuracy"});
+  helio_array *all_x = helio_array_of(x, HELIO_SHAPE(SAMPLES, FEATURES), .type = HELIO_FLOAT64);
+  helio_array *all_y = helio_array_of(y, HELIO_SHAPE(SAMPLES), .type = HELIO_INT32);
+  return helio_fit(model, .x = all_x, .y = all_y, .batch_size = r->batch ? r->batch : BATCH, .epochs = r->epochs,
+                   .checkpoint = r->folder, .resume = r->folder != NULL, .verbose = HELIO_QUIET,
+                   .callbacks = {helio_callback(.user = (void *)r, .batch_end = stop_behind), r->callback});
+}
+
+static void start_for_reruns(char folder[64]) {
+  make_folder(folder);
+  wrap_devices("");
+  assert_ok(helio_init());
+}
+
+static double first_weight(helio_model *model) {
+  return helio_item(helio_sum(helio_value(helio_weights(model)->at[0])));
+}
+
+/* Interrupted, and gone on with in the same process, which has made other shuffles since. */
+static void the_same_process_goes_on(void **state) {
+  (void)state;
+  char folder[64];
+  start_for_reruns(folder);
+  HELIO_DEVICE(device_name()) {
+    helio_model *whole = make_model();
+    rerun r = {.epochs = 3, .callback = helio_learning_rate_scheduler(smaller, NULL)};
+    assert_made(rerun_with(whole, &r));
+    helio_model *model = make_model(); /* sets the seed anew */
+    r.folder = folder, r.stop_at = 11;
+    helio_history *history = rerun_with(model, &r);
+    assert_made(history);
+    assert_int_equal(helio_history_signal(history), SIGINT);
+    r.stop_at = 0;
+    helio_model *other = make_model();
+    assert_made(rerun_with(other, &(rerun){.epochs = 1}));
+    helio_release(other);
+    history = rerun_with(model, &r);
+    assert_made(history);
+    assert_int_equal(helio_history_epochs(history), 3);
+    double rate = helio_optimizer_learning_rate(helio_model_optimizer(model));
+    assert_true(fabs(rate - 0.02 * 0.8 * 0.8 * 0.8) < 1e-12);
+    assert_true(first_weight(model) == first_weight(whole));
+    helio_release(model);
+    helio_release(whole);
+  }
+  remove_folder(folder);
+}
+
+/* Another batch size can follow behind an epoch, and not within; what is refused has changed nothing. */
+static void another_batch_size(void **state) {
+  (void)state;
+  char folder[64];
+  start_for_reruns(folder);
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    assert_made(rerun_with(model, &(rerun){.folder = folder, .epochs = 2, .stop_at = 3}));
+    helio_model *fresh = make_model();
+    double before = first_weight(fresh);
+    assert_null(rerun_with(fresh, &(rerun){.folder = folder, .epochs = 2, .batch = 20}));
+    expect_error(HELIO_INVALID_ARGUMENT, "the checkpoint is of step 3 of an epoch");
+    assert_true(first_weight(fresh) == before);
+    assert_made(rerun_with(fresh, &(rerun){.folder = folder, .epochs = 2}));
+    helio_history *history = rerun_with(fresh, &(rerun){.folder = folder, .epochs = 4, .batch = 20});
+    assert_made(history);
+    assert_int_equal(helio_history_epochs(history), 4);
+    assert_logged("WARNING:helio:the data are not those that the training was begun with", "");
+    assert_null(rerun_with(fresh, &(rerun){.folder = folder, .epochs = 5, .sgd = true}));
+    expect_error(HELIO_INVALID_ARGUMENT, "it was written by a training with nadam, and this one has sgd");
+    helio_release(fresh);
+    helio_release(model);
+  }
+  remove_folder(folder);
+}
+
+/* What has gone wrong takes no place of what was right. */
+static void nothing_is_written_of_what_is_no_number(void **state) {
+  (void)state;
+  char folder[64];
+  start_for_reruns(folder);
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    assert_made(rerun_with(model, &(rerun){.folder = folder, .epochs = 2}));
+    for (int i = 0; i < 4; i++) {
+      rerun r = {.folder = folder, .epochs = 3, .bad = true, .callback = helio_terminate_on_nan()};
+      assert_made(rerun_with(model, &r));
+    }
+    assert_logged("WARNING:helio:the loss is ", "no checkpoint is written");
+    helio_history *history = rerun_with(model, &(rerun){.folder = folder, .epochs = 3});
+    assert_made(history);
+    assert_true(isfinite(helio_history_value(history, "loss", 2)));
+    helio_release(model);
+  }
+  remove_folder(folder);
+}
+
+static void a_stopped_training_stays_stopped(void **state) {
+  (void)state;
+  char folder[64];
+  start_for_reruns(folder);
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    for (int i = 0; i < 3; i++) {
+      rerun r = {.folder = folder, .epochs = 9};
+      r.callback = helio_early_stopping(.monitor = "loss", .min_delta = 1e9, .patience = 2);
+      helio_history *history = rerun_with(model, &r);
+      assert_made(history);
+      assert_int_equal(helio_history_epochs(history), 3);
+    }
+    helio_release(model);
+  }
+  remove_folder(folder);
+}
+
 /* ---- the files ---- */
 
 static void flip_last(const char *folder) {
@@ -398,6 +539,10 @@ int main(void) {
       TEST(a_signal_in_validation_is_not_lost),
       TEST(an_ignored_signal_stays_ignored),
       TEST(other_ways_to_train_go_on_to_the_bit),
+      TEST(the_same_process_goes_on),
+      TEST(another_batch_size),
+      TEST(nothing_is_written_of_what_is_no_number),
+      TEST(a_stopped_training_stays_stopped),
       TEST(a_damaged_checkpoint_is_passed_over),
       TEST(trainings_do_not_mix),
   };
