@@ -133,6 +133,9 @@ for document in "${documents[@]}"; do
     compgen -G "$path" >/dev/null || fail "$document: there is no $path"
   done
 done
+for path in $(grep -ohE '(core|backends|collectives)/[a-z0-9_/]+\.[ch]' docs/*.svg); do
+  [ -e "$path" ] || fail "a picture names $path, which does not exist"
+done
 
 # --- Links -----------------------------------------------------------------------------------------------------------
 
