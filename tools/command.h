@@ -48,9 +48,13 @@ extern const command command_bench_training;
 extern const command command_data;
 extern const command command_devices;
 extern const command command_env;
+extern const command command_eval;
 extern const command command_help;
 extern const command command_ops;
 extern const command command_plugins;
+extern const command command_predict;
+extern const command command_summary;
+extern const command command_train;
 
 /* Understands the arguments that follow a command's name and runs it. `path` is the command's full name. */
 int command_run(const command *self, const char *path, int argument_count, char **arguments);
@@ -63,6 +67,11 @@ void command_print_help(const command *self, const char *path);
 /* Each writes "PATH: message" to standard error and returns the exit status that belongs to it. */
 int command_usage_error(const char *path, const char *format, ...) HELIO_PRINTF(2, 3);
 int command_failure(const char *path, const char *format, ...) HELIO_PRINTF(2, 3);
+
+/* An option's number from `least` to `most`, if it was given: *number is not touched otherwise. The exit status. */
+int command_integer(const command_line *line, const command_option *options, int option, int64_t least, int64_t most,
+                    int64_t *number);
+int command_real(const command_line *line, const command_option *options, int option, double *number); /* above 0 */
 
 /* The library's pending error, which is taken. */
 int command_library_failure(const char *path);
