@@ -96,7 +96,8 @@ static int prepare(const course *c, session *s) {
  */
 
 static helio_status begin_epoch(void *user, helio_training *t) {
-  const tally *count = user;
+  tally *count = user;
+  count->steps = t->total_steps;
   if (count->limit && t->total_steps >= count->limit) t->stop = true; /* one that goes on may have had enough */
   return HELIO_OK;
 }

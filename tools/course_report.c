@@ -70,7 +70,7 @@ static double last_of(const helio_history *history, const char *name) {
 }
 
 static double samples_per_second(const session *s) {
-  return s->tally.seconds > 0 ? (double)s->tally.samples / s->tally.seconds : NAN;
+  return s->tally.samples > 0 && s->tally.seconds > 0 ? (double)s->tally.samples / s->tally.seconds : NAN;
 }
 
 void report_text(const session *s, const helio_history *history) {

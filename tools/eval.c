@@ -8,7 +8,7 @@
 #include "output.h"
 #include "saved_model.h"
 
-enum { RECIPE, DATA, LOSS, BATCH, DEVICE, JSON, QUIET };
+enum { RECIPE, DATA, LOSS, BATCH, DEVICE, JSON };
 
 static const command_option options[] = {
     [RECIPE] = {"recipe", "NAME", NULL, "evaluate on this recipe's data; unless given, the one it was trained by"},
@@ -17,7 +17,6 @@ static const command_option options[] = {
     [BATCH] = {"batch", "COUNT", NULL, "samples of a batch (256)"},
     [DEVICE] = {"device", "NAME", NULL, "run on this device, not on the preferred one"},
     [JSON] = {"json", NULL, NULL, "print JSON"},
-    [QUIET] = {"quiet", NULL, NULL, "show no progress"},
     {0},
 };
 
@@ -60,13 +59,12 @@ static void print(helio_logs *logs, int64_t samples, bool json) {
 static int evaluate(const command_line *line, saved_model *m, int64_t batch) {
   goal g;
   lesson *l = &m->lesson;
-  bool quiet = line->values[JSON] || line->values[QUIET];
   int status = take_samples(line, m, &g);
   if (status) return status;
   helio_array *x = l->test_x ? l->test_x : l->x, *y = l->test_x ? l->test_y : l->y;
   helio_logs *logs = NULL;
   if (!goal_compile(&g, m->model, NULL)) {
-    logs = helio_evaluate(m->model, lesson_batches(l, x, y, batch, 0), .verbose = quiet ? HELIO_QUIET : HELIO_VERBOSE);
+    logs = helio_evaluate(m->model, lesson_batches(l, x, y, batch, 0), .verbose = HELIO_QUIET);
   }
   if (!logs) return command_library_failure(line->path);
   print(logs, lesson_count(x), line->values[JSON]);

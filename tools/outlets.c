@@ -38,12 +38,12 @@ static bool is_folder(const char *name) {
 }
 
 static int refuse(const char *option, const char *place, const char *folder, int cause, const char *path) {
-  if (cause == ENOENT) {
+  if (cause == ENOENT && !is_folder(folder)) {
     return command_failure(path, "--%s %s: there is no folder %s; 'mkdir -p %s' makes it", option, place, folder,
                            folder);
   }
   return command_failure(path, "--%s %s: files cannot be written in %s: %s; choose another place", option, place,
-                         folder, strerror(cause));
+                         folder, strerror(cause == ENOENT ? EROFS : cause)); /* what /proc says of new files */
 }
 
 int outlet_check_file(const char *option, const char *file, const char *path) {

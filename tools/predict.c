@@ -86,21 +86,23 @@ static answer answer_of(const float *numbers, int64_t width, int kind) {
 }
 
 static json_t *row_json(const float *numbers, int64_t width, int kind) {
-  json_t *row = json_object(), *values = json_array();
-  answer a = answer_of(numbers, width, kind);
-  if (kind != VALUES) {
-    output_set(row, "class", json_integer(a.class));
-    output_set(row, "probability", report_number(a.probability));
+  json_t *row = json_object();
+  if (kind == VALUES) {
+    json_t *values = json_array();
+    for (int64_t i = 0; i < width; i++) output_append(values, report_number(numbers[i]));
+    output_set(row, "values", values);
+    return row;
   }
-  for (int64_t i = 0; i < width; i++) output_append(values, report_number(numbers[i]));
-  output_set(row, kind == VALUES ? "values" : "probabilities", values);
+  answer a = answer_of(numbers, width, kind);
+  output_set(row, "class", json_integer(a.class));
+  output_set(row, "probability", report_number(a.probability));
   return row;
 }
 
 static void print_row(int64_t index, const float *numbers, int64_t width, int kind) {
   answer a = answer_of(numbers, width, kind);
-  printf("%lld", (long long)index);
-  if (kind != VALUES) printf("  %lld  %.4f", (long long)a.class, a.probability);
+  printf("%5lld", (long long)index);
+  if (kind != VALUES) printf("  %5lld  %11.4f", (long long)a.class, a.probability);
   for (int64_t i = 0; kind == VALUES && i < width; i++) printf("  %.6g", numbers[i]);
   printf("\n");
 }

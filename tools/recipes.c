@@ -2,11 +2,13 @@
 #include "recipes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "runtime/nearest.h"
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Images of 28 × 28 bytes, 10 classes
@@ -122,9 +124,15 @@ const recipe *recipe_named(const char *name) {
 
 int recipe_unknown(const char *word, const char *path) {
   const char *names[sizeof recipes / sizeof recipes[0]];
+  char list[400] = "";
   int count = 0;
-  for (; recipes[count].name; count++) names[count] = recipes[count].name;
-  return command_unknown(path, "recipe", word, names, count);
+  for (; recipes[count].name; count++) {
+    size_t length = strlen(list);
+    names[count] = recipes[count].name;
+    snprintf(list + length, sizeof list - length, "%s%s", count ? ", " : "", names[count]);
+  }
+  if (hi_nearest(word, names, count)) return command_unknown(path, "recipe", word, names, count);
+  return command_usage_error(path, "unknown recipe '%s'; there are %s", word, list);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -71,6 +71,12 @@ static const char *preferred(void) {
   return list && count > 0 ? list[0]->name : NULL;
 }
 
+static int refuse(const char *path) {
+  helio_error error = {.message = ""};
+  bool absent = helio_error_take(&error) == HELIO_NO_DEVICE;
+  return command_failure(path, "%s%s", error.message, absent ? " 'helio devices' lists those that there are" : "");
+}
+
 static int choose(const device_options *o, const names *n, const char *path, helio_strategy **strategy) {
   helio_mirrored_options options = {.size = sizeof options, .collective = o->collective};
   bool several = asks_for_mirrored(o, n);
@@ -80,7 +86,7 @@ static int choose(const device_options *o, const names *n, const char *path, hel
   if (status != EXIT_SUCCESS) return status;
   for (int i = 0; i < n->count; i++) options.devices[i] = n->at[i];
   *strategy = several ? helio_mirrored_with(&options) : helio_one_device(n->count ? n->at[0] : preferred());
-  return *strategy ? EXIT_SUCCESS : command_library_failure(path);
+  return *strategy ? EXIT_SUCCESS : refuse(path);
 }
 
 int devices_choose(const device_options *o, const char *path, helio_strategy **strategy) {

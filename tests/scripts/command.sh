@@ -32,7 +32,7 @@ walk() {
 
 : >"$work/help-options"
 walk
-for name in devices plugins ops env data bench help; do
+for name in train eval predict summary devices plugins ops env data bench help; do
   grep -q "^helio $name: help" "$work/help-options" || fail "helio --help does not list $name"
 done
 
