@@ -37,6 +37,11 @@ static bool is_folder(const char *name) {
   return stat(name, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+static bool is_plain(const char *name) {
+  struct stat about;
+  return stat(name, &about) == 0 && S_ISREG(about.st_mode);
+}
+
 static int refuse(const char *option, const char *place, const char *folder, int cause, const char *path) {
   if (cause == ENOENT && !is_folder(folder)) {
     return command_failure(path, "--%s %s: there is no folder %s; 'mkdir -p %s' makes it", option, place, folder,
@@ -52,6 +57,9 @@ int outlet_check_file(const char *option, const char *file, const char *path) {
   size_t length = strlen(file);
   if (length == 0 || file[length - 1] == '/' || is_folder(file)) {
     return command_usage_error(path, "--%s takes the name of a file, not of a folder: '%s'", option, file);
+  }
+  if (access(file, F_OK) == 0 && !is_plain(file)) {
+    return command_usage_error(path, "--%s takes a file, and %s is none that could be replaced", option, file);
   }
   if (length >= sizeof folder) return refuse(option, file, file, ENAMETOOLONG, path);
   memcpy(folder, file, length + 1);
