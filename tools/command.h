@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a subcommand of `helio` describes itself. One table of commands, each with one table of options, serves parsing,
- * --help, suggestions for mistyped names and the check of the manual page. A new subcommand is a file with one
- * `command` at its end, a line in the list below and a line in its parent's table. */
+ * --help, suggestions for mistyped names, completion by shells and the check of the manual page. A new subcommand is a
+ * file with one `command` at its end, a line in the list below and a line in its parent's table. */
 #ifndef COMMAND_H
 #define COMMAND_H
 
@@ -34,6 +34,7 @@ struct command {
   const char *summary;               /* one line, for the list of commands */
   const char *description;           /* what --help says beyond that; NULL: nothing */
   const char *operands;              /* what they are called in help; NULL: there are none */
+  const char *operand_words;         /* "mnist|reuters": some that a shell may offer; NULL: none are known beforehand */
   const command_option *options;     /* the last one has no name; NULL: none but --help */
   const command *const *subcommands; /* the last one NULL; NULL: it has none */
 
@@ -45,6 +46,7 @@ extern const command command_root;
 extern const command command_bench;
 extern const command command_bench_data;
 extern const command command_bench_training;
+extern const command command_completion;
 extern const command command_data;
 extern const command command_devices;
 extern const command command_env;

@@ -153,7 +153,7 @@ static int save(const course *c, const session *s) {
 static int plot(const course *c, const session *s, const helio_history *history) {
   if (!c->plot) return EXIT_SUCCESS;
   const char *problem = plot_write(c->plot, helio_layer_name(s->model), history);
-  return problem ? command_failure(c->path, "--plot %s: %s", c->plot, problem) : EXIT_SUCCESS;
+  return problem ? command_failure(c->path, "--plot %s", problem) : EXIT_SUCCESS;
 }
 
 static int finish(const course *c, session *s, const helio_history *history) {

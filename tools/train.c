@@ -198,6 +198,7 @@ const command command_train = {
                    "  linear         a line through a point: SGD, batches of 10; needs no data\n"
                    "'helio data get NAME' brings the data of the first three.",
     .operands = "RECIPE",
+    .operand_words = "fashion-mnist|mnist|reuters|linear",
     .options = options,
     .run = run_train,
 };

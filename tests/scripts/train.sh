@@ -74,13 +74,13 @@ expect_error 1 "line 2, column 0" train --model "$work/wrong.json" --data mnist
 expect_error 1 "--save $work/none/m: there is no folder $work/none; 'mkdir -p $work/none' makes it" \
   train linear --save "$work/none/m"
 expect_error 2 "--plot takes the name of a file, not of a folder" train linear --plot "$work/out-dir"
-expect_error 2 "none that could be replaced" train linear --log /dev/null
+expect_error 1 "--log /dev/null: there is something that is not a regular file" train linear --log /dev/null
 touch "$work/plain"
-expect_error 1 "--checkpoint $work/plain/c: files cannot be written in $work/plain" train linear --checkpoint "$work/plain/c"
-expect_error 1 "--tensorboard $work/plain: files cannot be written in" train linear --tensorboard "$work/plain"
+expect_error 1 "--checkpoint $work/plain" train linear --checkpoint "$work/plain/c"
+expect_error 1 "--tensorboard $work/plain/helio: making a file in the folder failed: Not a directory; choose" train linear --tensorboard "$work/plain"
 if [ "$(id -u)" -ne 0 ]; then
   chmod a-w "$work/out-dir"
-  expect_refusal 1 "files cannot be written in $work/out-dir: Permission denied" train linear --timeline "$work/out-dir/t"
+  expect_refusal 1 "--timeline $work/out-dir/t: making a file in the folder failed: Permission denied" train linear --timeline "$work/out-dir/t"
   chmod u+w "$work/out-dir"
 fi
 
