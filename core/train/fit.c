@@ -21,7 +21,8 @@ typedef struct fitting {
   helio_distributed_iterator *iterator; /* of the epoch under way, or of all, a reference; NULL: none yet */
   int64_t resumed;                      /* steps of this epoch that were taken before the training went on */
   bool heeds_signals;
-  int signal; /* that ends it; 0: none */
+  int signal;          /* that ends it; 0: none */
+  bool stopped_inside; /* behind a step of the epoch under way, by a callback or a signal */
   helio_history *history;
   double begin;
   helio_training totals; /* of all epochs so far */
@@ -59,11 +60,14 @@ static helio_status checkpoint_behind_step(fitting *f) {
   int64_t every = f->options->checkpoint_every_steps;
   f->signal = f->heeds_signals ? hi_signals_asked() : 0;
   if (f->signal) t->stop = true;
-  bool due = f->signal || (every && t->total_steps % every == 0);
+  f->stopped_inside = t->stop;
+  bool due = t->stop || (every && t->total_steps % every == 0);
   return f->options->checkpoint && due ? write_checkpoint(f, t->epoch, t->step) : HELIO_OK;
 }
 
+/* An epoch that was stopped inside has its checkpoint, from which the rest of it is taken. */
 static helio_status checkpoint_behind_epoch(fitting *f) {
+  if (f->stopped_inside) return HELIO_OK;
   const helio_fit_options *o = f->options;
   int every = o->checkpoint_every_epochs ? o->checkpoint_every_epochs : o->checkpoint_every_steps ? 0 : 1;
   int next = f->pass.training.epoch + 1;
@@ -145,6 +149,7 @@ static helio_status walk_epoch(fitting *f) {
                   .before = before_step,
                   .behind = behind_step};
   f->resumed = 0;
+  f->stopped_inside = t->stop; /* when it began */
   status = hi_pass_walk(&f->pass, &walk);
   if (status) return status;
   if (walk.ended && t->step == 0 && f->totals.step == 0) {

@@ -32,7 +32,7 @@ walk() {
 
 : >"$work/help-options"
 walk
-for name in devices plugins ops env data bench help; do
+for name in train eval predict summary devices plugins ops env data bench completion help; do
   grep -q "^helio $name: help" "$work/help-options" || fail "helio --help does not list $name"
 done
 
@@ -104,6 +104,8 @@ expect_error 1 "unknown device" bench ops --device gpu:9
 expect_error 1 "unknown device" bench data --device gpu:9
 expect_error 2 "--batch needs a number of samples, not 'many'" bench data --batch many
 expect_error 2 "unknown collective 'locl'; did you mean 'local'?" bench collectives --only locl
+expect_error 2 "helio completion: unknown shell 'bsh'; did you mean 'bash'?" completion bsh
+expect_error 2 "helio completion: which shell?" completion
 expect_error 2 "--replicas needs a number up to 64, not '65'" bench training --replicas 65
 
 # --- Listings --------------------------------------------------------------------------------------------------------
