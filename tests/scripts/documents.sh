@@ -103,11 +103,10 @@ fi
 
 # --- Names -----------------------------------------------------------------------------------------------------------
 
-# Of functions and types: those of the headers. Not meant are the key of a checksum and an example of a name; the function
-# is on its way.
+# Of functions and types: those of the headers. Not meant are the key of a checksum and an example of a name.
 {
   grep -ohE '\bhelio_[a-z0-9_]*[a-z0-9]' core/include/helio/*.h
-  printf '%s\n' helio_crc32 helio_noun_verb helio_scale_learning_rate
+  printf '%s\n' helio_crc32 helio_noun_verb
 } | LC_ALL=C sort -u >"$work/names"
 grep -ohE '\bhelio_[a-z0-9_]*[a-z0-9]' "${documents[@]}" | LC_ALL=C sort -u | LC_ALL=C comm -23 - "$work/names" >"$work/unknown"
 [ ! -s "$work/unknown" ] || fail "not in core/include/helio: $(tr '\n' ' ' <"$work/unknown")"
@@ -136,6 +135,27 @@ done
 for path in $(grep -ohE '(core|backends|collectives)/[a-z0-9_/]+\.[ch]' docs/*.svg); do
   [ -e "$path" ] || fail "a picture names $path, which does not exist"
 done
+
+# Of commands and their options, where the command was built.
+helio=$HELIO_TEST_BUILD/tools/helio
+check_command() { # document, "helio bench ops --quick"
+  local words path=() word
+  read -ra words <<<"$2"
+  for word in "${words[@]:1}"; do
+    case $word in [a-z]*) "$helio" help "${path[@]}" "$word" >/dev/null 2>&1 && path+=("$word") || break ;; *) break ;; esac
+  done
+  [ ${#path[@]} -gt 0 ] || { fail "$1: there is no command '$2'"; return; }
+  "$helio" help "${path[@]}" >"$work/help"
+  for word in $(grep -oE -e '--[a-z][a-z-]*' <<<"$2"); do
+    grep -qE -e "^  (-h, )?$word " "$work/help" || fail "$1: '$2': helio ${path[*]} has no option $word"
+  done
+}
+if [ -x "$helio" ]; then
+  for document in "${documents[@]}"; do
+    while read -r line; do check_command "$document" "$line"; done < <(
+      grep -oE '(`|^    )helio [a-z][^`#]*' "$document" | sed 's/^[` ]*//' | LC_ALL=C sort -u)
+  done
+fi
 
 # --- Links -----------------------------------------------------------------------------------------------------------
 
