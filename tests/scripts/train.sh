@@ -25,7 +25,7 @@ expect_error 2 "helio train: unknown recipe 'mnsit'; did you mean 'mnist'?" trai
 expect_error 2 "unknown recipe 'qqqq'; there are fashion-mnist, mnist, reuters, linear" train qqqq
 expect_error 2 "one recipe at a time; there is 'linear' too" train mnist linear
 expect_error 2 "unknown option '--no-shufle'; did you mean '--no-shuffle'?" train linear --no-shufle
-expect_error 2 "unknown option '--epoch'; did you mean '--epochs'?" train linear --epoch=3
+expect_error 2 "unknown option '--epcohs'; did you mean '--epochs'?" train linear --epcohs=3
 expect_error 2 "--epochs needs a value" train linear --epochs
 expect_error 2 "--epochs takes a number from 1 to 1000000, not '0'" train linear --epochs 0
 expect_error 2 "--steps takes a number from 1 to 1000000000, not '3x'" train linear --steps 3x

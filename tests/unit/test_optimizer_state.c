@@ -130,7 +130,7 @@ static void test_scaled_learning_rate(void **state) {
   static const double expected[] = {0.1, 0.13, 0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.4, 0.4};
   for (int i = 0; i < 13; i++) {
     assert_true(fabs(helio_optimizer_learning_rate(warm) - expected[i]) < 1e-15);
-    train(warm, &n, i, 1);
+    train(warm, &n, i, i + 1);
   }
   assert_ok(helio_scale_learning_rate(cold, HELIO_SCALE_SQRT, 4, 0));
   assert_true(helio_optimizer_learning_rate(cold) == 0.2);
