@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,33 @@ int command_unknown(const char *path, const char *kind, const char *word, const 
   const char *nearest = hi_nearest(word, names, count);
   if (nearest) return command_usage_error(path, "unknown %s '%s'; did you mean '%s'?", kind, word, nearest);
   return command_usage_error(path, "unknown %s '%s'; see '%s --help'", kind, word, path);
+}
+
+int command_integer(const command_line *line, const command_option *options, int option, int64_t least, int64_t most,
+                    int64_t *number) {
+  const char *text = line->values[option];
+  char *end = NULL;
+  if (!text) return EXIT_SUCCESS;
+  errno = 0;
+  long long found = strtoll(text, &end, 10);
+  if (end == text || *end || errno || found < least || found > most) {
+    return command_usage_error(line->path, "--%s takes a number from %lld to %lld, not '%s'", options[option].name,
+                               (long long)least, (long long)most, text);
+  }
+  *number = found;
+  return EXIT_SUCCESS;
+}
+
+int command_real(const command_line *line, const command_option *options, int option, double *number) {
+  const char *text = line->values[option];
+  char *end = NULL;
+  if (!text) return EXIT_SUCCESS;
+  double found = strtod(text, &end);
+  if (end == text || *end || !isfinite(found) || found <= 0) {
+    return command_usage_error(line->path, "--%s takes a number above 0, not '%s'", options[option].name, text);
+  }
+  *number = found;
+  return EXIT_SUCCESS;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a subcommand of `helio` describes itself. One table of commands, each with one table of options, serves parsing,
- * --help, suggestions for mistyped names and the check of the manual page. A new subcommand is a file with one
- * `command` at its end, a line in the list below and a line in its parent's table. */
+ * --help, suggestions for mistyped names, completion by shells and the check of the manual page. A new subcommand is a
+ * file with one `command` at its end, a line in the list below and a line in its parent's table. */
 #ifndef COMMAND_H
 #define COMMAND_H
 
@@ -34,6 +34,7 @@ struct command {
   const char *summary;               /* one line, for the list of commands */
   const char *description;           /* what --help says beyond that; NULL: nothing */
   const char *operands;              /* what they are called in help; NULL: there are none */
+  const char *operand_words;         /* "mnist|reuters": some that a shell may offer; NULL: none are known beforehand */
   const command_option *options;     /* the last one has no name; NULL: none but --help */
   const command *const *subcommands; /* the last one NULL; NULL: it has none */
 
@@ -45,12 +46,17 @@ extern const command command_root;
 extern const command command_bench;
 extern const command command_bench_data;
 extern const command command_bench_training;
+extern const command command_completion;
 extern const command command_data;
 extern const command command_devices;
 extern const command command_env;
+extern const command command_eval;
 extern const command command_help;
 extern const command command_ops;
 extern const command command_plugins;
+extern const command command_predict;
+extern const command command_summary;
+extern const command command_train;
 
 /* Understands the arguments that follow a command's name and runs it. `path` is the command's full name. */
 int command_run(const command *self, const char *path, int argument_count, char **arguments);
@@ -63,6 +69,11 @@ void command_print_help(const command *self, const char *path);
 /* Each writes "PATH: message" to standard error and returns the exit status that belongs to it. */
 int command_usage_error(const char *path, const char *format, ...) HELIO_PRINTF(2, 3);
 int command_failure(const char *path, const char *format, ...) HELIO_PRINTF(2, 3);
+
+/* An option's number from `least` to `most`, if it was given: *number is not touched otherwise. The exit status. */
+int command_integer(const command_line *line, const command_option *options, int option, int64_t least, int64_t most,
+                    int64_t *number);
+int command_real(const command_line *line, const command_option *options, int option, double *number); /* above 0 */
 
 /* The library's pending error, which is taken. */
 int command_library_failure(const char *path);

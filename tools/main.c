@@ -17,7 +17,10 @@ static const command_option options[] = {
 };
 
 static const command *const subcommands[] = {
-    &command_devices, &command_plugins, &command_ops, &command_env, &command_data, &command_bench, &command_help, NULL,
+    &command_train, &command_eval,  &command_predict,    &command_summary,
+    &command_data,  &command_bench, &command_devices,    &command_plugins,
+    &command_ops,   &command_env,   &command_completion, &command_help,
+    NULL,
 };
 
 static int run_root(const command_line *line) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "data/readers.h"
@@ -136,7 +137,13 @@ static char **find(const hi_known_set *set, char *const *folders, bool first_ask
   return NULL;
 }
 
+static bool is_file(const char *path) {
+  struct stat about;
+  return path && *path && stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
 char **hi_known_set_files(const hi_known_set *set, const char *folder) {
+  if (is_file(folder)) return hi_list_of(&folder, 1);
   char **files = NULL, **folders = list_folders(folder);
   paths *found = malloc(sizeof *found);
   if (!found) {

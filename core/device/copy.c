@@ -6,6 +6,7 @@
 
 #include "device/status.h"
 #include "runtime/error.h"
+#include "runtime/leaks.h"
 
 /* ---- staging: host memory that an asynchronous device reads later than the caller may keep it ---- */
 
@@ -94,7 +95,10 @@ static helio_status staging_take(hi_device *device, size_t bytes, struct hi_stag
 }
 
 static void staging_return(hi_device *device, struct hi_staging *staging) {
-  if (hi_device_lock(device)) return; /* it stays with the device that hangs */
+  if (hi_device_lock(device)) {
+    hi_keep_for_ever(staging); /* like the device that hangs */
+    return;
+  }
   staging->next = device->staging;
   device->staging = staging;
   device->staged += staging->bytes;

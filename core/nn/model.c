@@ -497,3 +497,20 @@ helio_status helio_model_build(helio_model *model, helio_shape input) {
   if (status && !knew) model->model->input_count = 0;
   return status;
 }
+
+static bool knows_input(const helio_layer *model, int input) {
+  return model && model->model && input >= 0 && input < model->model->input_count;
+}
+
+helio_shape helio_model_input_shape(const helio_model *model, int input) {
+  helio_shape sample = {0};
+  if (!knows_input(model, input)) return sample;
+  const helio_shape *batch = &model->model->input_shapes[input];
+  sample.rank = batch->rank - 1;
+  for (int i = 0; i < sample.rank; i++) sample.extent[i] = batch->extent[i + 1];
+  return sample;
+}
+
+helio_type helio_model_input_type(const helio_model *model, int input) {
+  return knows_input(model, input) ? model->model->input_types[input] : (helio_type)0;
+}

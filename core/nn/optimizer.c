@@ -10,6 +10,7 @@
 #include "ops/placement.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
 #include "tensor/tensor.h"
 
 /* ---- life ---- */
@@ -269,5 +270,54 @@ helio_status helio_optimizer_set_learning_rate(helio_optimizer *optimizer, doubl
     return hi_fail(HELIO_INVALID_ARGUMENT, "the learning rate is %g; it must be a number from 0 on", rate);
   }
   optimizer->numbers.learning_rate = rate;
+  return HELIO_OK;
+}
+
+/* ---- by the number of replicas ---- */
+
+static helio_status check_scaling(const helio_optimizer *optimizer, helio_rate_scaling scaling, int replicas,
+                                  int64_t warmup_steps) {
+  if (!optimizer) return hi_fail(HELIO_INVALID_ARGUMENT, "the optimizer is NULL");
+  if (scaling < HELIO_SCALE_NONE || scaling > HELIO_SCALE_SQRT || replicas < 1 || warmup_steps < 0) {
+    return hi_fail(
+        HELIO_INVALID_ARGUMENT,
+        "the scaling is %d, there are %d replicas and %lld steps: it must be one of helio_rate_scaling, with "
+        "1 replica at least and no negative number of steps",
+        (int)scaling, replicas, (long long)warmup_steps);
+  }
+  if (optimizer->schedule || optimizer->numbers.calls > 0) {
+    return hi_fail(HELIO_WRONG_STATE, "%s %s: scale its rate when it is made", optimizer->name,
+                   optimizer->schedule ? "has a schedule, which its rate follows" : "has taken steps already");
+  }
+  return HELIO_OK;
+}
+
+/* Up along a line, then as it is: what a decay does downwards. */
+static helio_status warm_up(helio_optimizer *optimizer, double rate, int64_t steps) {
+  helio_scope pool = helio_pool_enter();
+  helio_schedule *schedule =
+      helio_polynomial_decay(.initial = optimizer->numbers.learning_rate, .steps = steps, .end = rate);
+  if (schedule) hi_hold(schedule);
+  optimizer->schedule = schedule;
+  helio_pool_leave(&pool);
+  return schedule ? HELIO_OK : helio_error_pending();
+}
+
+helio_status helio_scale_learning_rate(helio_optimizer *optimizer, helio_rate_scaling scaling, int replicas,
+                                       int64_t warmup_steps) {
+  helio_status status = hi_enter_unstarted(__func__);
+  if (!status) status = check_scaling(optimizer, scaling, replicas, warmup_steps);
+  if (status) return status;
+  double factor = scaling == HELIO_SCALE_LINEAR ? replicas : scaling == HELIO_SCALE_SQRT ? sqrt(replicas) : 1;
+  double before = optimizer->numbers.learning_rate, rate = before * factor;
+  if (rate == before) return HELIO_OK;
+  if (warmup_steps > 0) {
+    status = warm_up(optimizer, rate, warmup_steps);
+  } else {
+    status = helio_optimizer_set_learning_rate(optimizer, rate);
+  }
+  if (status) return status;
+  hi_log(HELIO_LOG_INFO, "%s: learning rate %g for %d replicas, %g times the %g of one, reached in %lld steps",
+         optimizer->name, rate, replicas, factor, before, (long long)warmup_steps);
   return HELIO_OK;
 }

@@ -237,9 +237,10 @@ static void tell(const char *line, size_t length) {
   if (!known) hi_log(HELIO_LOG_WARNING, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
+enum { MADE_FOR_THEM = 100 }; /* the score of a collective that suits the devices best */
+
 /* What will sum between the replicas and, if it was not made for their devices, why nothing better does. */
 static helio_status choose_collective(helio_strategy *strategy, const char *name) {
-  enum { MADE_FOR_THEM = 100 };
   hi_collective_choice *choice = &strategy->collective;
   helio_status status = hi_collective_choose(strategy->replicas.devices, strategy->replicas.count, name, choice);
   if (status || choice->score >= MADE_FOR_THEM) return status;
@@ -350,6 +351,11 @@ const char *helio_strategy_name(const helio_strategy *strategy) {
 
 const char *helio_strategy_collective(const helio_strategy *strategy) {
   return strategy && strategy->team ? strategy->collective.collective.name : "";
+}
+
+const char *helio_strategy_fallbacks(const helio_strategy *strategy) {
+  bool chosen = strategy && strategy->team;
+  return chosen && strategy->collective.score < MADE_FOR_THEM ? strategy->collective.refusals : "";
 }
 
 const char *helio_strategy_device(const helio_strategy *strategy, int replica) {

@@ -28,7 +28,8 @@ typedef struct fitting {
   int64_t resumed;                      /* steps of this epoch that were taken before the training went on */
   bool warned;                          /* that there are no checkpoints of it any more */
   bool heeds_signals;
-  int signal; /* that ends it; 0: none */
+  int signal;          /* that ends it; 0: none */
+  bool stopped_inside; /* behind a step of the epoch under way, by a callback or a signal */
   helio_history *history;
   double begin;
   helio_training totals; /* of all epochs so far */
@@ -90,12 +91,15 @@ static helio_status checkpoint_behind_step(fitting *f) {
   helio_training *t = &f->pass.training;
   int64_t every = f->options->checkpoint_every_steps;
   heed_signal(f);
-  bool due = f->signal || (every && t->total_steps % every == 0);
+  f->stopped_inside = t->stop;
+  bool due = t->stop || (every && t->total_steps % every == 0);
   return f->options->checkpoint && due ? write_checkpoint(f, t->epoch, t->step) : HELIO_OK;
 }
 
-/* t->epoch is the next one already. */
+/* t->epoch is the next one already. An epoch that was stopped inside has its checkpoint, from which the rest of it is
+ * taken. */
 static helio_status checkpoint_behind_epoch(fitting *f) {
+  if (f->stopped_inside) return HELIO_OK;
   const helio_fit_options *o = f->options;
   const helio_training *t = &f->pass.training;
   int every = o->checkpoint_every_epochs ? o->checkpoint_every_epochs : o->checkpoint_every_steps ? 0 : 1;
@@ -215,6 +219,7 @@ static helio_status walk_epoch(fitting *f) {
                   .behind = behind_step,
                   .user = f};
   f->resumed = 0;
+  f->stopped_inside = t->stop; /* when it began */
   status = hi_pass_walk(&f->pass, &walk);
   if (status) return status;
   if (walk.ended && t->total_steps == 0) {

@@ -92,8 +92,11 @@ static helio_status measure(measured *m, const hi_task *task, const batch *b, he
                                           .predictions = predictions,
                                           .sample_weights = compiled->weighted[i] ? b->weights : NULL};
     status = hi_metric_additions(&update, m->tensors + count);
-    if (status) hi_error_prefix("%s: ", helio_metric_name(compiled->metrics[i]));
-    count += compiled->metrics[i]->variables.count;
+    if (status) {
+      hi_error_prefix("%s: ", helio_metric_name(compiled->metrics[i]));
+    } else {
+      count += compiled->metrics[i]->variables.count; /* which another replica may be making as long as this has not */
+    }
   }
   m->riders.count = count;
   return status;

@@ -99,4 +99,11 @@ if [ -x "$command_place" ]; then
   "$command_place" devices >"$work/devices.txt"
   grep -q 'CPU:0' "$work/devices.txt" || { cat "$work/devices.txt"; echo "no CPU among the devices"; exit 1; }
   echo "$command_place finds its plugin and the CPU"
+  if [ -e "$HELIO_TEST_BUILD/tools/completions/helio" ]; then
+    data_folder=$root$HELIO_TEST_DATADIR
+    cmp "$data_folder/bash-completion/completions/helio" <("$command_place" completion bash)
+    cmp "$data_folder/fish/vendor_completions.d/helio.fish" <("$command_place" completion fish)
+    cmp "$data_folder/zsh/site-functions/_helio" <("$command_place" completion zsh)
+    echo "shells find their completions in $data_folder"
+  fi
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The command helio: help, typos, exit statuses, JSON, what its listings must show, and that the manual page and
+# The command helio: help, typos, exit statuses, JSON, what its listings must show, and that the manual pages and
 # docs/environment.md say the same as the command.
 set -u
 documents=$HELIO_TEST_SOURCE/../docs
@@ -32,31 +32,55 @@ walk() {
 
 : >"$work/help-options"
 walk
-for name in devices plugins ops env data bench help; do
+for name in train eval predict summary devices plugins ops env data bench completion help; do
   grep -q "^helio $name: help" "$work/help-options" || fail "helio --help does not list $name"
 done
 
 expect_status 0 --version
 grep -Eq '^helio [0-9]+\.[0-9]+\.[0-9]+$' "$work/out" || fail "helio --version: $(cat "$work/out")"
 
-# --- The manual page has the same commands and options ---------------------------------------------------------------
+# --- The manual pages have the same commands and options -------------------------------------------------------------
 
-awk '
-  { gsub(/\\-/, "-") }
-  /^\.SH / { section = ""; next }
-  /^\.SS / { section = substr($0, 5); gsub(/"/, "", section); next }
-  tagged && section != "" && match($0, /--[a-z][a-z-]*/) { print section ": " substr($0, RSTART + 2, RLENGTH - 2) }
-  { tagged = $1 == ".TP" }
-' "$documents/helio.1" | sort >"$work/page-options"
-sort -o "$work/help-options" "$work/help-options"
-cmp -s "$work/help-options" "$work/page-options" || {
-  fail "help and manual page differ (< help only, > page only)"
-  diff "$work/help-options" "$work/page-options"
+# One line "command: option" for each option of a page. Those of a command's own page stand under OPTIONS.
+page_options() { # page, the command that it is about
+  awk -v command="$2" '
+    { gsub(/\\-/, "-") }
+    /^\.SH / { section = $2 == "OPTIONS" ? command : ""; next }
+    /^\.SS / { section = substr($0, 5); gsub(/"/, "", section); next }
+    tagged && section != "" && match($0, /--[a-z][a-z-]*/) { print section ": " substr($0, RSTART + 2, RLENGTH - 2) }
+    { tagged = $1 == ".TP" }
+  ' "$1" | sort
 }
-if command -v groff >/dev/null; then
-  groff -man -ww -z -Tutf8 "$documents/helio.1" 2>"$work/err"
-  [ ! -s "$work/err" ] || fail "helio.1: $(cat "$work/err")"
-fi
+
+expect_same_options() { # which page, options of the help, options of the page
+  cmp -s "$2" "$3" && return
+  fail "help and $1 differ (< help only, > page only)"
+  diff "$2" "$3"
+}
+
+sort -o "$work/help-options" "$work/help-options"
+page_options "$documents/helio.1" "" >"$work/page-options"
+expect_same_options helio.1 "$work/help-options" "$work/page-options"
+
+mkdir "$work/pages"
+bash "$documents/pages.sh" "$helio" "$documents/helio.1" "$work/pages" || fail "docs/pages.sh: exit status $?"
+for page in "$work"/pages/*; do
+  page=${page##*/}
+  command="helio ${page#helio-}"
+  command=${command%.1}
+  grep -e "^$command[: ]" "$work/help-options" >"$work/own-options"
+  page_options "$documents/$page" "$command" >"$work/page-options"
+  expect_same_options "$page" "$work/own-options" "$work/page-options"
+  cmp -s "$work/pages/$page" "$documents/$page" || fail "docs/$page is not what helio.1 says: make -C build/docs pages"
+  grep -qwF -e "$page" "$documents/Makefile.am" || fail "docs/Makefile.am does not name $page"
+done
+for page in "$documents"/helio*.1; do
+  page=${page##*/}
+  [ "$page" = helio.1 ] || [ -e "$work/pages/$page" ] || fail "there is a page $page, but no such command"
+  command -v groff >/dev/null || continue
+  groff -man -ww -z -Tutf8 "$documents/$page" 2>"$work/err"
+  [ ! -s "$work/err" ] || fail "$page: $(cat "$work/err")"
+done
 
 # --- Typos -----------------------------------------------------------------------------------------------------------
 
@@ -80,6 +104,8 @@ expect_error 1 "unknown device" bench ops --device gpu:9
 expect_error 1 "unknown device" bench data --device gpu:9
 expect_error 2 "--batch needs a number of samples, not 'many'" bench data --batch many
 expect_error 2 "unknown collective 'locl'; did you mean 'local'?" bench collectives --only locl
+expect_error 2 "helio completion: unknown shell 'bsh'; did you mean 'bash'?" completion bsh
+expect_error 2 "helio completion: which shell?" completion
 expect_error 2 "--replicas needs a number up to 64, not '65'" bench training --replicas 65
 
 # --- Listings --------------------------------------------------------------------------------------------------------

@@ -197,30 +197,10 @@ expect_names() {
   }
 }
 
-# Digits of 28 × 28: what is bright tells the class. Ten of them, one of each class, are written $2 times.
-big_endian() { printf '%b' "$(printf '\\x%02x' $(($1 >> 24)) $(($1 >> 16 & 255)) $(($1 >> 8 & 255)) $(($1 & 255)))"; }
-repeat() { yes "$1" | head -n "$2" | xargs cat; }
-make_digits() {
-  {
-    printf '\0\0\10\3'
-    big_endian $(($2 * 10)) && big_endian 28 && big_endian 28
-    repeat "$work/digits" "$2"
-  } >"$work/small/mnist/$1-images-idx3-ubyte"
-  {
-    printf '\0\0\10\1'
-    big_endian $(($2 * 10))
-    repeat "$work/classes" "$2"
-  } >"$work/small/mnist/$1-labels-idx1-ubyte"
-}
-mkdir -p "$work/small/mnist"
-printf '\0\1\2\3\4\5\6\7\10\11' >"$work/classes"
-for class in 0 1 2 3 4 5 6 7 8 9; do
-  head -c $((class * 70)) /dev/zero
-  head -c 70 /dev/zero | tr '\0' '\377'
-  head -c $((714 - class * 70)) /dev/zero
-done >"$work/digits"
-make_digits train 410
-make_digits t10k 10
+# Digits of 28 × 28.
+# shellcheck source=tests/scripts/digits.bash
+. "$HELIO_TEST_SOURCE/scripts/digits.bash"
+make_digits "$work/small/mnist" 4100 100
 
 # fit: 4,100 samples in batches of 4,096 are two steps.
 epoch='2/2 - loss: # - accuracy: # - val_loss: # - val_accuracy: #'

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <sys/file.h>
 
@@ -71,6 +72,7 @@ WRAPPED(ALLOCATIONS, void *, NULL, realloc, (void *memory, size_t bytes), (memor
 WRAPPED(ALLOCATIONS, char *, NULL, strdup, (const char *text), (text))
 WRAPPED(ALLOCATIONS, char *, NULL, realpath, (const char *path, char *result), (path, result))
 WRAPPED(ALLOCATIONS, FILE *, NULL, open_memstream, (char **text, size_t *bytes), (text, bytes))
+WRAPPED(ALLOCATIONS, locale_t, (locale_t)0, newlocale, (int mask, const char *name, locale_t base), (mask, name, base))
 WRAPPED(ALLOCATIONS, DIR *, NULL, opendir, (const char *path), (path))
 WRAPPED(SYSTEM_CALLS, struct dirent *, NULL, readdir, (DIR * folder), (folder))
 WRAPPED(SYSTEM_CALLS, int, -1, flock, (int file, int operation), (file, operation))
@@ -82,6 +84,7 @@ WRAPPED(SYSTEM_CALLS, int, -1, link, (const char *path, const char *other), (pat
 WRAPPED(SYSTEM_CALLS, int, -1, mkdir, (const char *path, mode_t mode), (path, mode))
 WRAPPED(SYSTEM_CALLS, int, -1, unlink, (const char *path), (path))
 WRAPPED(SYSTEM_CALLS, int, -1, unlinkat, (int folder, const char *path, int flags), (folder, path, flags))
+WRAPPED(SYSTEM_CALLS, int, -1, rename, (const char *old, const char *new), (old, new))
 WRAPPED(SYSTEM_CALLS, int, -1, renameat, (int from, const char *old, int to, const char *new), (from, old, to, new))
 WRAPPED(SYSTEM_CALLS, ssize_t, -1, pread, (int file, void *data, size_t bytes, off_t at), (file, data, bytes, at))
 
@@ -91,6 +94,8 @@ int __real_close(int file);
 int __wrap_close(int file);
 ssize_t __real_pwrite(int file, const void *data, size_t bytes, off_t at);
 ssize_t __wrap_pwrite(int file, const void *data, size_t bytes, off_t at);
+ssize_t __real_write(int file, const void *data, size_t bytes);
+ssize_t __wrap_write(int file, const void *data, size_t bytes);
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __real_openat(int folder, const char *path, int flags, ...);
@@ -117,9 +122,17 @@ ssize_t __wrap_pwrite(int file, const void *data, size_t bytes, off_t at) {
   return call_fails(SYSTEM_CALLS, "pwrite") ? -1 : __real_pwrite(file, data, bytes, at);
 }
 
-/* Nothing that the core opens so is new. */
+ssize_t __wrap_write(int file, const void *data, size_t bytes) {
+  if (failing_calls.most_written && bytes > failing_calls.most_written) bytes = failing_calls.most_written;
+  return call_fails(SYSTEM_CALLS, "write") ? -1 : __real_write(file, data, bytes);
+}
+
 int __wrap_open(const char *path, int flags, ...) {
-  return call_fails(SYSTEM_CALLS, "open") ? -1 : __real_open(path, flags);
+  va_list arguments;
+  va_start(arguments, flags);
+  mode_t mode = flags & O_CREAT ? (mode_t)va_arg(arguments, int) : 0;
+  va_end(arguments);
+  return call_fails(SYSTEM_CALLS, "open") ? -1 : __real_open(path, flags, mode);
 }
 
 int __wrap_openat(int folder, const char *path, int flags, ...) {

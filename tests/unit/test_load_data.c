@@ -393,6 +393,26 @@ static void test_real_fashion_mnist(void **state) {
   assert_int_equal(check_real("fashion-mnist", NULL), 1);
 }
 
+/* A file in the place of a folder is the set's archive, also under another name. */
+static void test_archive_by_its_name(void **state) {
+  (void)state;
+  char name[PATH_MAX];
+  size_t bytes;
+  helio_samples by_folder, by_file;
+  unsigned char *data = read_all(golden_data("reuters.npz"), &bytes);
+  snprintf(name, sizeof name, "%s/news", folder);
+  put_bytes(name, data, bytes);
+  free(data);
+  assert_ok(helio_load_data("reuters", &by_folder, .folder = golden_folder()));
+  assert_ok(helio_load_data("reuters", &by_file, .folder = name));
+  assert_int_equal(helio_array_elements(by_file.y), helio_array_elements(by_folder.y));
+  assert_memory_equal(helio_array_data(by_file.y), helio_array_data(by_folder.y),
+                      (size_t)helio_array_elements(by_file.y) * 8);
+  put_bytes(name, "no archive", 10);
+  assert_int_not_equal(helio_load_data("reuters", &by_file, .folder = name), HELIO_OK);
+  expect_error(HELIO_BAD_DATA, name);
+}
+
 int main(void) {
   remember_environment();
   const struct CMUnitTest tests[] = {
@@ -401,6 +421,7 @@ int main(void) {
       PLACE_TEST(test_only_what_is_asked_for_stays),
       PLACE_TEST(test_wrong_options),
       PLACE_TEST(test_archive_of_keras),
+      PLACE_TEST(test_archive_by_its_name),
       PLACE_TEST(test_idx_files_in_each_place),
       PLACE_TEST(test_idx_files_without_a_name),
       PLACE_TEST(test_labels_that_do_not_fit),

@@ -477,11 +477,38 @@ static void test_flat_memory(void **state) {
   helio_release(model);
 }
 
+/* ---- inputs ---- */
+
+static void test_inputs(void **state) {
+  (void)state;
+  helio_model *late = helio_sequential({helio_dense(2)}),
+              *words = helio_sequential({helio_embedding(9, 2)}, .input_shape = HELIO_SHAPE(-1));
+  helio_node *a = helio_input(HELIO_SHAPE(3)), *b = helio_input(HELIO_SHAPE(2, 3), .type = HELIO_FLOAT64);
+  helio_model *two = helio_model(.inputs = (helio_node *[]){a, b}, .input_count = 2, .output = a);
+  assert_int_equal(helio_model_input_shape(late, 0).rank, 0);
+  assert_int_equal(helio_model_input_type(late, 0), 0);
+  assert_ok(helio_model_build(late, HELIO_SHAPE(-1, 5)));
+  assert_int_equal(helio_model_input_shape(words, 0).rank, 1);
+  assert_int_equal(helio_model_input_shape(words, 0).extent[0], -1);
+  assert_int_equal(helio_model_input_type(words, 0), HELIO_INT32);
+  assert_int_equal(helio_model_input_shape(two, 0).extent[0], 3);
+  helio_shape second = helio_model_input_shape(two, 1);
+  assert_true(second.rank == 2 && second.extent[0] == 2 && second.extent[1] == 3);
+  assert_int_equal(helio_model_input_type(two, 1), HELIO_FLOAT64);
+  assert_int_equal(helio_model_input_shape(two, 2).rank, 0);
+  assert_int_equal(helio_model_input_shape(NULL, 0).rank, 0);
+  assert_int_equal(helio_model_input_type(helio_dense(1), 0), 0);
+  assert_ok(helio_error_pending());
+  helio_release(late);
+  helio_release(words);
+  helio_release(two);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_training),      TEST(test_three_ways),  TEST(test_first_call), TEST(test_nested),
-      TEST(test_save_and_load), TEST(test_set_weights), TEST(test_trainable),  TEST(test_wrong_use),
-      TEST(test_bad_index),     TEST(test_flat_memory),
+      TEST(test_training),      TEST(test_three_ways),  TEST(test_first_call),  TEST(test_nested),
+      TEST(test_save_and_load), TEST(test_set_weights), TEST(test_trainable),   TEST(test_wrong_use),
+      TEST(test_inputs),        TEST(test_bad_index),   TEST(test_flat_memory),
   };
   remember_environment();
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,48 @@ static void test_learning_rate(void **state) {
   expect_error(HELIO_INVALID_ARGUMENT, "the optimizer is NULL");
 }
 
+/* Along a line from the rate to as many times that, and then on. */
+static void test_scaled_learning_rate(void **state) {
+  (void)state;
+  net n;
+  make_net(&n);
+  helio_optimizer *warm = helio_sgd(0.1), *cold = helio_adam(0.1), *plain = helio_sgd(0.1);
+  assert_ok(helio_scale_learning_rate(warm, HELIO_SCALE_LINEAR, 4, 10));
+  static const double expected[] = {0.1, 0.13, 0.16, 0.19, 0.22, 0.25, 0.28, 0.31, 0.34, 0.37, 0.4, 0.4, 0.4};
+  for (int i = 0; i < 13; i++) {
+    assert_true(fabs(helio_optimizer_learning_rate(warm) - expected[i]) < 1e-15);
+    train(warm, &n, i, i + 1);
+  }
+  assert_ok(helio_scale_learning_rate(cold, HELIO_SCALE_SQRT, 4, 0));
+  assert_true(helio_optimizer_learning_rate(cold) == 0.2);
+  assert_ok(helio_optimizer_set_learning_rate(cold, 0.3)); /* there is no schedule where nothing warms up */
+  assert_ok(helio_scale_learning_rate(plain, HELIO_SCALE_NONE, 4, 10));
+  assert_ok(helio_scale_learning_rate(plain, HELIO_SCALE_LINEAR, 1, 10));
+  assert_true(helio_optimizer_learning_rate(plain) == 0.1);
+  assert_ok(helio_optimizer_set_learning_rate(plain, 0.2));
+}
+
+static void test_wrong_scaling(void **state) {
+  (void)state;
+  net n;
+  make_net(&n);
+  helio_optimizer *optimizer = helio_sgd(0.1);
+  helio_scale_learning_rate(NULL, HELIO_SCALE_LINEAR, 2, 0);
+  expect_error(HELIO_INVALID_ARGUMENT, "the optimizer is NULL");
+  helio_scale_learning_rate(optimizer, (helio_rate_scaling)0, 2, 0);
+  expect_error(HELIO_INVALID_ARGUMENT, "the scaling is 0");
+  helio_scale_learning_rate(optimizer, HELIO_SCALE_LINEAR, 0, 0);
+  expect_error(HELIO_INVALID_ARGUMENT, "there are 0 replicas");
+  helio_scale_learning_rate(optimizer, HELIO_SCALE_LINEAR, 2, -1);
+  expect_error(HELIO_INVALID_ARGUMENT, "-1 steps");
+  helio_scale_learning_rate(helio_sgd(.schedule = helio_exponential_decay(0.1, 1, 0.5)), HELIO_SCALE_LINEAR, 2, 0);
+  expect_error(HELIO_WRONG_STATE, "sgd has a schedule, which its rate follows: scale its rate when it is made");
+  assert_true(helio_optimizer_learning_rate(optimizer) == 0.1);
+  train(optimizer, &n, 0, 1);
+  helio_scale_learning_rate(optimizer, HELIO_SCALE_LINEAR, 2, 0);
+  expect_error(HELIO_WRONG_STATE, "sgd has taken steps already");
+}
+
 /* ---- which variables ---- */
 
 /* Without a gradient a variable stays as it is, and so do its slots: it does not even decay. */
@@ -322,9 +364,19 @@ static void test_after_shutdown(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_options),           TEST(test_schedule_options), TEST(test_named),           TEST(test_learning_rate),
-      TEST(test_missing_gradients), TEST(test_membership),       TEST(test_wrong_gradients), TEST(test_scopes),
-      TEST(test_tape_notices),      TEST(test_flat_memory),      TEST(test_after_shutdown),
+      TEST(test_options),
+      TEST(test_schedule_options),
+      TEST(test_named),
+      TEST(test_learning_rate),
+      TEST(test_missing_gradients),
+      TEST(test_membership),
+      TEST(test_wrong_gradients),
+      TEST(test_scopes),
+      TEST(test_tape_notices),
+      TEST(test_flat_memory),
+      TEST(test_after_shutdown),
+      TEST(test_scaled_learning_rate),
+      TEST(test_wrong_scaling),
   };
   remember_environment();
   return cmocka_run_group_tests(tests, NULL, NULL);

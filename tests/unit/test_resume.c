@@ -23,6 +23,7 @@ typedef struct training {
   int raise_at;                    /* signals to the process itself behind so many steps; 0: none */
   bool in_validation;              /* only in the validation behind that step */
   int signals[3];                  /* up to the first 0 */
+  int stop_at;                     /* a callback stops it behind so many steps; 0: none does */
   useconds_t pause;                /* behind each step, so that there is time to be killed */
   outcome *result;                 /* shared */
 } training;
@@ -35,6 +36,7 @@ static helio_status behind_batch(void *user, helio_training *t) {
   const training *given = user;
   usleep(given->pause);
   if (!given->in_validation) raise_signals(given, t);
+  if (given->stop_at && t->total_steps >= given->stop_at) t->stop = true;
   return HELIO_OK;
 }
 
@@ -221,6 +223,25 @@ static void other_numbers_of_replicas(void **state) {
     assert_int_equal(found->signal, 0);
     assert_int_equal(found->epochs, EPOCHS);
     assert_near(found, expected());
+    remove_folder(folder);
+  }
+}
+
+/* ---- callbacks ---- */
+
+/* Behind a step inside an epoch, and behind the last one of an epoch. */
+static void a_stopped_training_goes_on(void **state) {
+  (void)state;
+  static const int stops[] = {13, 16};
+  for (size_t i = 0; i < COUNT_OF(stops); i++) {
+    char folder[64];
+    outcome *found = shared();
+    make_folder(folder);
+    run(&(training){.folder = folder, .replicas = 1, .epochs = EPOCHS, .stop_at = stops[i], .result = found});
+    assert_int_equal(found->signal, 0);
+    assert_int_equal(found->epochs, 2); /* the one that was cut short is measured too */
+    run(&(training){.folder = folder, .replicas = 1, .epochs = EPOCHS, .result = found});
+    assert_equal(found, expected());
     remove_folder(folder);
   }
 }
@@ -545,6 +566,7 @@ int main(void) {
       TEST(a_stopped_training_stays_stopped),
       TEST(a_damaged_checkpoint_is_passed_over),
       TEST(trainings_do_not_mix),
+      TEST(a_stopped_training_goes_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,6 +106,7 @@ static void a_refusal_is_said_once(void **state) {
     helio_strategy *mixed = helio_mirrored(.devices = {nth_device(0), on_strict() ? "cpu:0" : "cpu:1"});
     assert_made(mixed);
     assert_string_equal(helio_strategy_collective(mixed), "reduce-to-one");
+    assert_non_null(strstr(helio_strategy_fallbacks(mixed), non_gpu));
   }
   expect_said_once(non_gpu);
   assert_null(helio_mirrored(.devices = {"cpu:0", "cpu:1"}, .collective = "nccl"));
@@ -133,6 +134,8 @@ static void what_serves_best_needs_no_excuse(void **state) {
   helio_strategy *cpus = helio_mirrored(.devices = {"cpu:0", "cpu:1"});
   assert_made(cpus);
   assert_string_equal(helio_strategy_collective(cpus), "local");
+  assert_string_equal(helio_strategy_fallbacks(cpus), "");
+  assert_string_equal(helio_strategy_fallbacks(helio_one_device("cpu:0")), "");
   assert_not_logged("WARNING");
   if (on_strict()) {
     assert_string_equal(helio_strategy_collective(mirror(2)), "reduce-to-one");

@@ -135,7 +135,8 @@ HELIO_EXPORT const char *helio_csv_text(const helio_csv *csv, int64_t row, int c
 /* ---------------------------------------------------------------------------------------------------------------------
  * Known sets of data: Keras' load_data. Looked for in .folder, HELIO_DATA_DIR, the cache folder and Debian's, in each
  * of them in the folder of the set's name (mnist/train-images-idx3-ubyte.gz), then in itself (reuters.npz; IDX files in
- * .folder only, because all sets of images give them the same names). The command `helio data get NAME` brings them.
+ * .folder only, because all sets of images give them the same names). A .folder that is a file is the set's archive,
+ * whatever its name. The command `helio data get NAME` brings them.
  */
 
 /* Integers where 0 would stand for the default: zero itself, Python's None, and as many as there are. */

@@ -536,6 +536,12 @@ HELIO_EXPORT helio_status helio_model_build(helio_model *model, helio_shape inpu
 
 HELIO_EXPORT const char *helio_layer_name(const helio_layer *layer);
 HELIO_EXPORT const char *helio_layer_class(const helio_layer *layer); /* "Conv2D" */
+
+/* Of one sample of an input, with −1 for any extent, and its type; rank 0 and type 0, without an error, where that is
+ * not known: before the first call of a model that was given no input shape, and of inputs that there are not. */
+HELIO_EXPORT helio_shape helio_model_input_shape(const helio_model *model, int input);
+HELIO_EXPORT helio_type helio_model_input_type(const helio_model *model, int input);
+
 HELIO_EXPORT int helio_model_layer_count(const helio_model *model);
 HELIO_EXPORT helio_layer *helio_model_layer(const helio_model *model, int index);
 HELIO_EXPORT helio_layer *helio_model_layer_named(const helio_model *model, const char *name);
@@ -813,6 +819,19 @@ HELIO_EXPORT const char *helio_optimizer_name(const helio_optimizer *optimizer);
 HELIO_EXPORT int64_t helio_optimizer_iterations(const helio_optimizer *optimizer);   /* steps so far */
 HELIO_EXPORT double helio_optimizer_learning_rate(const helio_optimizer *optimizer); /* of the next step */
 HELIO_EXPORT helio_status helio_optimizer_set_learning_rate(helio_optimizer *optimizer, double rate);
+
+/* A batch that grows with the devices may need another rate: that of the optimizer × replicas, or × √replicas, which is
+ * reached from the rate that it has along a line, in so many steps (0: at once; five epochs' are usual). The log says
+ * it. Only before the first step, and without a schedule; while it warms up it has one, so that the rate is not
+ * settable. Nothing scales by itself: as in Keras, the rate is what was given. */
+typedef enum helio_rate_scaling {
+  HELIO_SCALE_NONE = 1,
+  HELIO_SCALE_LINEAR = 2,
+  HELIO_SCALE_SQRT = 3,
+} helio_rate_scaling;
+
+HELIO_EXPORT helio_status helio_scale_learning_rate(helio_optimizer *optimizer, helio_rate_scaling scaling,
+                                                    int replicas, int64_t warmup_steps);
 
 /* Slots (momentum, …), the number of steps and the rate in a safetensors file, with a checksum as weights have it.
  * Loading takes all or nothing; the optimizer must know its variables: by a step, or by helio_optimizer_build(). */

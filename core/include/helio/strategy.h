@@ -58,6 +58,10 @@ HELIO_EXPORT const char *helio_strategy_device(const helio_strategy *strategy, i
 HELIO_EXPORT const char *helio_strategy_name(const helio_strategy *strategy);                /* "MirroredStrategy" */
 HELIO_EXPORT const char *helio_strategy_collective(const helio_strategy *strategy);          /* "local"; "": none */
 
+/* What could not serve where the collective was not made for the devices: a line for each, "NAME: why\n"; "": nothing
+ * was replaced. The log has said it. */
+HELIO_EXPORT const char *helio_strategy_fallbacks(const helio_strategy *strategy);
+
 /* ---- contexts ---- */
 
 /* HELIO_SCOPE(strategy) { … }: a scope inside itself is allowed, inside another strategy's it is an error. */

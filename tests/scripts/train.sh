@@ -1,0 +1,366 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# helio train, eval, predict and summary: typos and what cannot be done, training as TensorFlow does it, ends in the
+# middle, files that are written, models of Keras' and of one's own data; what a training takes in memory and time.
+set -u
+# shellcheck source=tests/scripts/expect.bash
+. "$HELIO_TEST_SOURCE/scripts/expect.bash"
+golden=$HELIO_TEST_SOURCE/golden
+small=$golden/train/traces # the real sets' form, 1,280 samples each
+export HOME=$work/home XDG_CACHE_HOME=$work/cache
+unset HELIO_DATA_DIR HELIO_LOGICAL_DEVICES HELIO_SEED HELIO_LOG
+mkdir "$HOME" "$work/out-dir"
+mnist="train mnist --data $small"
+
+# An error, and nothing is left in the folder that it was to write to.
+expect_refusal() {
+  expect_error "$@"
+  [ -z "$(ls -A "$work/out-dir")" ] || fail "helio ${*:3}: left $(ls -A "$work/out-dir")"
+}
+
+# --- Typos and what is wrong on the command line ---------------------------------------------------------------------
+
+expect_error 2 "helio train: which recipe? 'helio train --help' lists them" train
+expect_error 2 "helio train: unknown recipe 'mnsit'; did you mean 'mnist'?" train mnsit
+expect_error 2 "unknown recipe 'qqqq'; there are fashion-mnist, mnist, reuters, linear" train qqqq
+expect_error 2 "one recipe at a time; there is 'linear' too" train mnist linear
+expect_error 2 "unknown option '--no-shufle'; did you mean '--no-shuffle'?" train linear --no-shufle
+expect_error 2 "unknown option '--epcohs'; did you mean '--epochs'?" train linear --epcohs=3
+expect_error 2 "--epochs needs a value" train linear --epochs
+expect_error 2 "--epochs takes a number from 1 to 1000000, not '0'" train linear --epochs 0
+expect_error 2 "--steps takes a number from 1 to 1000000000, not '3x'" train linear --steps 3x
+expect_error 2 "--lr takes a number above 0, not '-1'" train linear --lr -1
+expect_error 2 "--lr takes a number above 0, not 'nan'" train linear --lr nan
+expect_error 2 "unknown value of --optimizer 'adm'; did you mean 'adam'?" train linear --optimizer adm
+expect_error 2 "unknown value of --strategy 'mirored'; did you mean 'mirrored'?" train linear --strategy mirored
+expect_error 2 "unknown value of --scale-lr 'linaer'; did you mean 'linear'?" train linear --scale-lr linaer
+expect_error 2 "--batch and --batch-per-replica exclude each other" train linear --batch 8 --batch-per-replica 4
+expect_error 2 "--resume needs --checkpoint" train linear --resume
+expect_error 2 "--checkpoint-every needs --checkpoint" train linear --checkpoint-every 3
+expect_error 2 "linear makes its data itself: leave --data out" train linear --data "$work"
+expect_error 2 "--weights takes a number above 0 for each device, as 3,1, not '3,'" train linear --weights 3,
+expect_error 2 "--devices takes up to 64 names, as cpu:0,cpu:1, not 'cpu:0,'" train linear --devices cpu:0,
+expect_error 2 "--weights is for several devices, but --strategy is one-device" train linear --strategy one-device --weights 1,1
+expect_error 2 "--log and --timeline name the same file" train linear --log "$work/x" --timeline "$work/x"
+expect_error 2 "a recipe has its model: leave 'linear' or --model out" train linear --model x.json --data y.npz
+expect_error 2 "--model needs --data" train --model x.json
+expect_error 2 "helio eval: which file? 'helio train RECIPE --save FILE' writes one" eval
+expect_error 2 "one file at a time; there is 'b' too" predict a b
+expect_error 2 "unknown recipe 'mnst'; did you mean 'mnist'?" eval x --recipe mnst
+expect_error 2 "helio summary: unknown recipe 'mnst'; did you mean 'mnist'?" summary mnst
+expect_error 2 "which recipe or file?" summary
+
+# --- What cannot be done ---------------------------------------------------------------------------------------------
+
+expect_refusal 1 "'helio devices' lists those that there are" train linear --devices cpu:9 --save "$work/out-dir/m"
+expect_error 1 "--logical cpu0:" train linear --logical cpu0
+expect_error 1 "1 weights are given for 2 replicas" train linear --logical cpu:0=2 --weights 1
+expect_error 1 "there is no collective locl; did you mean local?" train linear --logical cpu:0=2 --collective locl
+expect_error 1 "there is no loss 'msee'; did you mean 'mse'?" train linear --loss msee
+expect_error 1 "helio data get mnist" train mnist
+expect_error 1 "--data $work/none: No such file or directory" train mnist --data "$work/none"
+expect_error 1 "helio data get mnist" train mnist --data "$work/out-dir"
+expect_error 1 "reuters.npz" train mnist --data "$small/reuters/reuters.npz"
+expect_error 1 "$work/none" train linear --init "$work/none"
+expect_error 1 "No such file or directory" train --model "$work/none.json" --data mnist
+expect_error 1 "$work/none: No such file or directory" eval "$work/none"
+echo '{"class_name": "Sequental", "config": {}}' >"$work/wrong.json"
+expect_error 1 "$work/wrong.json: " train --model "$work/wrong.json" --data mnist
+expect_error 1 "$work/wrong.json: " summary "$work/wrong.json"
+echo '{"class_name": ' >"$work/wrong.json"
+expect_error 1 "line 2, column 0" train --model "$work/wrong.json" --data mnist
+
+# Where it cannot write is known before it trains.
+expect_error 1 "--save $work/none/m: there is no folder $work/none; 'mkdir -p $work/none' makes it" \
+  train linear --save "$work/none/m"
+expect_error 2 "--plot takes the name of a file, not of a folder" train linear --plot "$work/out-dir"
+expect_error 1 "--log /dev/null: there is something that is not a regular file" train linear --log /dev/null
+touch "$work/plain"
+expect_error 1 "--checkpoint $work/plain" train linear --checkpoint "$work/plain/c"
+expect_error 1 "--tensorboard $work/plain/helio: making a file in the folder failed: Not a directory; choose" train linear --tensorboard "$work/plain"
+if [ "$(id -u)" -ne 0 ]; then
+  chmod a-w "$work/out-dir"
+  expect_refusal 1 "--timeline $work/out-dir/t: making a file in the folder failed: Permission denied" train linear --timeline "$work/out-dir/t"
+  chmod u+w "$work/out-dir"
+fi
+
+# A disk that is full, as far as a process can see: nothing half-written stays.
+(
+  trap '' XFSZ
+  ulimit -f 8
+  # shellcheck disable=SC2086 # several arguments are meant
+  "$helio" $mnist --batch 256 --steps 1 --quiet --save "$work/out-dir/m.safetensors" >"$work/out" 2>"$work/err"
+)
+[ $? -eq 1 ] || fail "a full disk is no failure"
+grep -q "m.safetensors.*File too large" "$work/err" || fail "a full disk: $(cat "$work/err")"
+[ -z "$(ls -A "$work/out-dir")" ] || fail "a full disk: $(ls -A "$work/out-dir") is left"
+
+# --- The line: each step divides the error by five, so that float32 soon knows none ----------------------------------
+
+expect_status 0 train linear --json
+expect_json "data['loss'] == 0 and data['epochs'] == 2 and data['steps'] == 200 and data['strategy'] == 'one-device'"
+expect_json "data['accuracy'] is None and data['val_loss'] is None and data['val_accuracy'] is None"
+expect_json "data['collective'] is None and data['fallbacks'] == [] and data['samples_per_second'] > 0"
+expect_json "data['devices'] == ['/job:localhost/replica:0/task:0/device:CPU:0']"
+expect_status 0 train linear --json --logical cpu:0=3 --weights 3,2,1 --batch-per-replica 10
+expect_json "data['strategy'] == 'mirrored' and len(data['devices']) == 3 and data['steps'] == 2 * 34"
+expect_json "data['collective'] == 'local' and data['loss'] < 1e-6"
+expect_status 0 train linear --json --logical cpu:0=2 --devices cpu:1
+expect_json "data['strategy'] == 'one-device' and data['devices'][0].endswith('CPU:1')"
+expect_status 0 train linear --json --logical cpu:0=2 --collective reduce-to-one --devices cpu:1,cpu:0 --steps 3
+expect_json "data['collective'] == 'reduce-to-one' and data['steps'] == 3 and data['epochs'] == 1"
+expect_status 0 train linear --quiet
+[ ! -s "$work/out" ] && [ ! -s "$work/err" ] || fail "--quiet is not: $(cat "$work/out" "$work/err")"
+expect_status 0 train linear
+expect_output "one-device on CPU:0"
+expect_output 'Model: "linear"'
+expect_output "Epoch 2/2"
+expect_output "After 2 epochs, 200 steps: loss 0.0000"
+
+# What could not serve and was replaced.
+export HELIO_PLUGIN_PATH=$HELIO_TEST_BUILD/tests/plugins/refusing/.libs:$HELIO_TEST_BUILD/backends/cpu/.libs
+expect_status 0 train linear --json --logical cpu:0=2
+expect_json "data['collective'] in ('reduce-to-one', 'local') and (data['collective'] == 'local' or 'nccl' in data['fallbacks'][0])"
+unset HELIO_PLUGIN_PATH
+
+# --- As TensorFlow: from the start values of make_traces.py, in the order of the file --------------------------------
+
+if python3 -c '' 2>/dev/null; then
+  python3 - "$golden/train/traces.txt" "$work" <<'END'
+import json, struct, sys
+lines = [line.split() for line in open(sys.argv[1]) if line.startswith("small mnist 256 ")]
+json.dump([float(word) for word in lines[0][3:]], open(sys.argv[2] + "/expected.json", "w"))
+shapes = {"conv2d/kernel": (3, 3, 1, 16), "conv2d/bias": (16,), "conv2d_1/kernel": (3, 3, 16, 32),
+          "conv2d_1/bias": (32,), "dense/kernel": (800, 10), "dense/bias": (10,)}
+state, header, data = 1, {}, b""
+for name, shape in shapes.items():
+    count, window = 1, 1
+    for extent in shape: count *= extent
+    for extent in shape[:-2]: window *= extent
+    values = [0.0] * count
+    if len(shape) > 1:
+        limit = (6 / (window * (shape[-2] + shape[-1]))) ** 0.5
+        for i in range(count):
+            state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+            values[i] = ((state >> 33) / 1073741824.0 - 1) * limit
+    header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * count]}
+    data += struct.pack(f"<{count}f", *values)
+text = json.dumps(header).encode()
+open(sys.argv[2] + "/start.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data)
+END
+  for devices in "" "--logical cpu:0=2" "--logical cpu:0=3 --weights 3,2,1"; do
+    # shellcheck disable=SC2086 # several arguments are meant
+    expect_status 0 $mnist --batch 256 --steps 40 --no-shuffle --init "$work/start.safetensors" --log "$work/log" --json $devices
+    expect_json "(lambda losses, e: len(losses) == 40 and max(abs(a - b) for a, b in zip(losses, e)) < 1e-3 * max(e))(
+      [line['loss'] for line in map(json.loads, open('$work/log')) if 'step' in line], json.load(open('$work/expected.json')))"
+    expect_json "abs(data['val_loss'] / json.load(open('$work/expected.json'))[40] - 1) < 1e-2"
+    expect_json "abs(data['val_accuracy'] - json.load(open('$work/expected.json'))[41]) < 0.011 and data['steps'] == 40"
+  done
+fi
+
+# --- Files that are written ------------------------------------------------------------------------------------------
+
+files=$work/files
+mkdir "$files"
+# shellcheck disable=SC2086
+expect_status 0 $mnist --batch 128 --epochs 3 --seed 3 --lr 0.005 --save "$files/m.safetensors" --log "$files/log.jsonl" \
+  --plot "$files/plot.svg" --timeline "$files/time.json" --tensorboard "$files/board/deep" --checkpoint "$files/check/deep"
+expect_output "model: $files/m.safetensors"
+expect_output "plot: $files/plot.svg"
+for file in m.safetensors log.jsonl plot.svg time.json board/deep/train board/deep/validation check/deep; do
+  [ -e "$files/$file" ] || fail "$file was not written"
+done
+[ "$(ls "$files/check/deep" | wc -l)" -eq 3 ] || fail "not a checkpoint for each epoch: $(ls "$files/check/deep")"
+grep -q '<svg' "$files/plot.svg" || fail "plot.svg is no picture: $(head -c 200 "$files/plot.svg")"
+expect_status 0 eval "$files/m.safetensors" --data "$small" --json
+cp "$work/out" "$work/evaluated"
+expect_json "data['samples'] == 100 and 0.3 < data['accuracy'] <= 1"
+expect_json "(lambda e: [line for line in e if 'epoch' in line][-1]['epoch'] == 3 and len(e) == 33 and
+  abs([line for line in e if 'epoch' in line][-1]['val_loss'] - data['loss']) < 1e-4 and
+  {'step', 'loss', 'samples', 'ms'} == set(e[0]) and e[0]['samples'] == 128)([json.loads(l) for l in open('$files/log.jsonl')])"
+expect_json "'traceEvents' in json.dumps(json.load(open('$files/time.json'))) or json.load(open('$files/time.json'))"
+
+# What it says of each input is what evaluation has counted; a file of inputs and the set say the same.
+expect_status 0 predict "$files/m.safetensors" --data "$small" --json
+cp "$work/out" "$work/predicted"
+expect_json "len(data) == 100 and all(0 < row['probability'] <= 1 for row in data)"
+expect_json "abs(sum(row['class'] == label for row, label in
+  zip(data, __import__('gzip').open('$small/mnist/t10k-labels-idx1-ubyte.gz').read()[8:])) / 100 -
+  json.load(open('$work/evaluated'))['accuracy']) < 1e-6"
+expect_status 0 predict "$files/m.safetensors" --data "$small/mnist/t10k-images-idx3-ubyte.gz" --json
+cmp -s "$work/out" "$work/predicted" || fail "a file of inputs is predicted otherwise than the set"
+expect_status 0 predict "$files/m.safetensors" --data "$small" --count 2
+[ "$(wc -l <"$work/out")" -eq 3 ] || fail "not two rows: $(cat "$work/out")"
+expect_error 1 "the model takes (28, 28, 1)" predict "$files/m.safetensors" --data "$small/mnist/t10k-labels-idx1-ubyte.gz"
+expect_status 0 summary "$files/m.safetensors"
+expect_output "12,810"
+
+# --- Ends in the middle ----------------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+once="$mnist --batch 128 --seed 3 --quiet"
+# shellcheck disable=SC2086
+expect_status 0 $once --steps 25 --save "$work/whole.safetensors"
+# shellcheck disable=SC2086
+expect_status 0 $once --steps 13 --checkpoint "$work/steps"
+# shellcheck disable=SC2086
+expect_error 1 "resume" $once --steps 25 --checkpoint "$work/steps"
+# shellcheck disable=SC2086
+expect_status 0 $once --steps 25 --checkpoint "$work/steps" --resume --save "$work/parts.safetensors"
+cmp -s "$work/whole.safetensors" "$work/parts.safetensors" || fail "25 steps are not 13 and 12 that follow"
+# shellcheck disable=SC2086
+expect_status 0 $once --steps 25 --checkpoint "$work/steps" --resume --json
+expect_json "data['steps'] == 25 and data['samples_per_second'] is None"
+
+# A signal lets it write a checkpoint, from which it goes on to what it would have come to.
+for signal in INT:130 TERM:143; do
+  folder=$work/signal-${signal%:*}
+  # A shell that is no terminal's starts what runs beside it with SIGINT ignored: trap gives it back in a shell of its own.
+  # shellcheck disable=SC2086
+  bash -c 'trap - INT; exec "$@"' - "$helio" $once --epochs 100000 --checkpoint "$folder" --checkpoint-every 5 --json \
+    >"$work/out" 2>"$work/err" &
+  process=$!
+  for _ in $(seq 600); do
+    [ -n "$(ls "$folder" 2>/dev/null)" ] && break
+    sleep 0.1
+  done
+  kill -"${signal%:*}" $process
+  wait $process
+  status=$?
+  [ $status -eq "${signal#*:}" ] || fail "SIG${signal%:*}: exit status $status: $(cat "$work/err")"
+  grep -q "behind step .*--resume goes on from there" "$work/err" || fail "SIG${signal%:*}: $(cat "$work/err")"
+  expect_json "data['steps'] >= 5"
+done
+last=$(ls "$work/signal-INT" | tail -n 1 | tr -dc 0-9)
+last=$((10#$last + 3))
+# shellcheck disable=SC2086
+expect_status 0 $once --steps $last --checkpoint "$work/signal-INT" --resume --save "$work/parts.safetensors"
+# shellcheck disable=SC2086
+expect_status 0 $once --steps $last --save "$work/whole.safetensors"
+cmp -s "$work/whole.safetensors" "$work/parts.safetensors" || fail "a training that was ended by SIGINT went on otherwise"
+
+# --- Rates -----------------------------------------------------------------------------------------------------------
+
+rate_of_last_epoch() { # of $work/log
+  sed -n 's/^{"epoch".*"learning_rate": \([0-9.e-]*\),.*/\1/p' "$work/log" | tail -n 1
+}
+for scaling in none:0.001 linear:0.003 sqrt:0.00173205; do
+  # shellcheck disable=SC2086
+  expect_status 0 $mnist --batch 256 --epochs 2 --logical cpu:0=3 --scale-lr ${scaling%:*} --log "$work/log"
+  case $(rate_of_last_epoch) in
+    ${scaling#*:}*) ;;
+    *) fail "--scale-lr ${scaling%:*}: a rate of $(rate_of_last_epoch), not ${scaling#*:}" ;;
+  esac
+  [ "${scaling%:*}" = none ] || expect_output "grows from 0.001 in 5 steps to "
+done
+
+# --- Other recipes ---------------------------------------------------------------------------------------------------
+
+expect_status 0 train reuters --data "$small" --steps 2 --json
+expect_json "0 <= data['sparse_top_k_categorical_accuracy'] <= 1 and 0 <= data['val_sparse_top_k_categorical_accuracy'] <= 1"
+expect_status 0 train reuters --data "$small/reuters/reuters.npz" --steps 1 --quiet
+expect_status 0 train fashion-mnist --data "$small" --steps 2
+expect_output "batches of 128, 10 steps in an epoch"
+# shellcheck disable=SC2086
+expect_status 0 $mnist --steps 1 --logical cpu:0=2
+expect_output "batches of 8192"
+expect_status 0 summary reuters
+expect_output "(None, 300, 7)"
+expect_output "216,874" # 30,982 words of 7 numbers
+expect_status 0 summary reuters --data "$small"
+grep -q 216,874 "$work/out" && fail "summary --data does not look at the data"
+expect_status 0 summary fashion-mnist
+expect_output 'Model: "fashion-mnist"'
+
+# --- Models and data of one's own ------------------------------------------------------------------------------------
+
+"$helio" summary mnist --json >"$work/model.json" || fail "summary --json"
+cp "$work/model.json" "$work/out"
+expect_json "data['class_name'] == 'Sequential' and data['config']['layers'][1]['class_name'] == 'Conv2D'"
+export HELIO_DATA_DIR=$small
+expect_status 0 train --model "$work/model.json" --data mnist --batch 128 --epochs 1
+expect_output "sparse_categorical_crossentropy (by the last layer and the labels; --loss chooses another), adam"
+expect_error 2 "unknown set of data 'mnits'; did you mean 'mnist'?" train --model "$work/model.json" --data mnits
+unset HELIO_DATA_DIR
+
+own_model() { # units, activation
+  cat <<END
+{"class_name": "Sequential", "config": {"name": "own", "layers": [
+  {"class_name": "InputLayer", "config": {"batch_shape": [null, 2], "dtype": "float32", "name": "in"}},
+  {"class_name": "Dense", "config": {"name": "dense", "units": $1, "activation": "$2"}}]}}
+END
+}
+awk 'BEGIN { print "a,b,label"; for (i = 0; i < 400; i++) { a = i % 20 - 9.5; b = int(i / 20) - 9.5; print a "," b "," (a + b > 0) } }' \
+  >"$work/sides.csv"
+awk 'BEGIN { print "a\tb\tsum"; for (i = 0; i < 100; i++) print i % 10 / 10 "\t" int(i / 10) / 10 "\t" i % 10 / 5 - int(i / 10) / 10 }' \
+  >"$work/sums.tsv"
+for form in "2 softmax:sparse_categorical_crossentropy (" "2 linear:sparse_categorical_crossentropy from logits" \
+  "1 sigmoid:binary_crossentropy ("; do
+  # shellcheck disable=SC2086
+  own_model ${form%%:*} >"$work/own.json"
+  expect_status 0 train --model "$work/own.json" --data "$work/sides.csv" --lr 0.05 --save "$work/own.safetensors"
+  expect_output "${form#*:}"
+  expect_status 0 eval "$work/own.safetensors" --data "$work/sides.csv" --json
+  expect_json "data['accuracy'] > 0.95 and data['samples'] == 400"
+  expect_status 0 predict "$work/own.safetensors" --data "$work/sides.csv" --json
+  case $form in
+    *linear*) expect_json "len(data) == 400 and all(len(row['values']) == 2 for row in data)" ;;
+    *) expect_json "data[0]['class'] == 0 and data[399]['class'] == 1 and data[399]['probability'] > 0.9" ;;
+  esac
+done
+expect_error 2 "own was trained by no recipe: --data FILE gives it samples" eval "$work/own.safetensors"
+own_model 1 linear >"$work/own.json"
+expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --json
+expect_json "data['loss'] < 1e-3 and data['mean_absolute_error'] < 0.03 and data['accuracy'] is None"
+expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --loss mae --epochs 1
+expect_output "mean_absolute_error, adam"
+expect_error 1 "a sample of the data has the shape (2,), the model takes (28, 28, 1)" \
+  train --model "$work/model.json" --data "$work/sides.csv"
+echo a >"$work/one.csv"
+expect_error 1 "features and a label are needed" train --model "$work/own.json" --data "$work/one.csv"
+expect_error 2 "--data takes an .npz, .csv or .tsv file or the name of a set here" \
+  train --model "$work/own.json" --data "$work/own.json"
+expect_error 1 "has neither x_train and y_train nor x and y" train --model "$work/own.json" --data "$golden/data/deflated.npz"
+if python3 -c '' 2>/dev/null; then
+  python3 - "$work/own.npz" <<'END'
+import struct, sys, zipfile
+def npy(kind, shape, data):
+    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + data
+points = [(a - 9.5, b - 9.5) for a in range(20) for b in range(20)]
+x = struct.pack("<800d", *(c for p in points for c in p))
+y = struct.pack("<400q", *(sum(p) > 0 for p in points))
+with zipfile.ZipFile(sys.argv[1], "w") as file:
+    for part in "train", "test":
+        file.writestr(f"x_{part}.npy", npy("<f8", (400, 2), x))
+        file.writestr(f"y_{part}.npy", npy("<i8", (400,), y))
+END
+  own_model 2 softmax >"$work/own.json"
+  expect_status 0 train --model "$work/own.json" --data "$work/own.npz" --lr 0.05 --json
+  expect_json "data['val_accuracy'] > 0.95 and data['epochs'] == 10"
+fi
+
+# --- Memory and time -------------------------------------------------------------------------------------------------
+
+# As many images as MNIST has, in batches of 4096: below 500 MB, and the first step takes no more than three seconds of
+# processors (1.5 of two). Validation is on few images, so that it does not count.
+if [ -z "${HELIO_TEST_SANITIZERS-}" ] && [ -x "$HELIO_TEST_BUILD/tests/tools/usage" ]; then
+  mkdir -p "$work/large/mnist"
+  cp "$small/mnist/"t10k-* "$work/large/mnist/"
+  repeat() { # file, bytes of its header, the header of the large one, bytes of the large one
+    { printf "$3"; for _ in $(seq 47); do gzip -dc "$small/mnist/$1" | tail -c +$(($2 + 1)); done | head -c "$4"; } |
+      gzip -1 >"$work/large/mnist/$1"
+  }
+  repeat train-images-idx3-ubyte.gz 16 '\0\0\10\3\0\0\352\140\0\0\0\34\0\0\0\34' 47040000
+  repeat train-labels-idx1-ubyte.gz 8 '\0\0\10\1\0\0\352\140' 60000
+  for steps in 1 4; do
+    "$HELIO_TEST_BUILD/tests/tools/usage" "$helio" train mnist --data "$work/large" --steps $steps --strategy one-device \
+      --quiet 3>"$work/usage" || fail "a training of many images"
+    read -r peak milliseconds <"$work/usage"
+    echo "mnist, batches of 4096, $steps steps: $((peak / 1024)) MiB, $milliseconds ms of processors"
+    [ "$peak" -lt 488281 ] || fail "$peak KiB are more than 500 MB"
+    [ "$steps" -gt 1 ] || [ "$milliseconds" -lt 3000 ] || fail "the first step comes after $milliseconds ms of processors"
+  done
+fi
+
+[ "$failures" -eq 0 ]

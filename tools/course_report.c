@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "course_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output.h"
+
+void session_note_devices(session *s) {
+  s->device_count = helio_num_replicas(s->strategy);
+  for (int i = 0; i < s->device_count; i++) s->devices[i] = helio_strategy_device(s->strategy, i);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Before
+ */
+
+/* "CPU:0" of "/job:localhost/replica:0/task:0/device:CPU:0". */
+static const char *short_name(const char *device) {
+  const char *found = strstr(device, "device:");
+  return found ? found + strlen("device:") : device;
+}
+
+static void print_data(const session *s) {
+  printf("%s: %" PRId64 " samples to train on", helio_layer_name(s->model), lesson_count(s->lesson.x));
+  if (s->lesson.test_x) printf(", %" PRId64 " to validate on", lesson_count(s->lesson.test_x));
+  printf("; batches of %" PRId64 ", %" PRId64 " step%s in an epoch\n", s->batch, s->steps, s->steps == 1 ? "" : "s");
+}
+
+static void print_devices(const session *s) {
+  printf("%s on", devices_kind(s->strategy));
+  for (int i = 0; i < s->device_count; i++) printf("%s %s", i ? "," : "", short_name(s->devices[i]));
+  const char *collective = helio_strategy_collective(s->strategy);
+  if (*collective) printf("; sums by %s", collective);
+  printf("\n");
+}
+
+static void print_goal(const course *c, const session *s) {
+  printf("%s", s->goal.loss);
+  if (s->goal.from_logits) printf(" from logits");
+  if (!c->recipe && !c->loss) printf(" (by the last layer and the labels; --loss chooses another)");
+  printf(", %s", helio_optimizer_name(s->optimizer));
+  double begin = helio_optimizer_learning_rate(s->optimizer);
+  if (c->scaling == HELIO_SCALE_NONE || s->device_count == 1) {
+    printf(" with a rate of %g\n", begin);
+    return;
+  }
+  double factor = c->scaling == HELIO_SCALE_LINEAR ? s->device_count : sqrt(s->device_count);
+  printf(" with a rate that grows from %g in %" PRId64 " steps to %g times as much, for %d replicas\n", begin,
+         s->warmup, factor, s->device_count);
+}
+
+void report_begin(const course *c, const session *s) {
+  print_data(s);
+  print_devices(s);
+  print_goal(c, s);
+  fflush(stdout);
+  helio_model_summary(s->model);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Behind
+ */
+
+static double last_of(const helio_history *history, const char *name) {
+  int epochs = helio_history_epochs(history);
+  return epochs ? helio_history_value(history, name, epochs - 1) : NAN;
+}
+
+static double samples_per_second(const session *s) {
+  return s->tally.samples > 0 && s->tally.seconds > 0 ? (double)s->tally.samples / s->tally.seconds : NAN;
+}
+
+void report_text(const session *s, const helio_history *history) {
+  int epochs = helio_history_epochs(history);
+  if (epochs == 0) return;
+  printf("After %d epoch%s, %" PRId64 " steps:", epochs, epochs == 1 ? "" : "s", s->tally.steps);
+  for (int i = 0; i < helio_history_count(history); i++) {
+    const char *name = helio_history_name(history, i);
+    printf("%s %s %.4f", i ? "," : "", name, last_of(history, name));
+  }
+  printf("\n");
+}
+
+void report_files(const course *c, bool saved, bool drawn) {
+  if (c->save && saved) printf("model: %s\n", c->save);
+  if (c->plot && drawn) printf("plot: %s\n", c->plot);
+  if (c->log) printf("log: %s\n", c->log);
+  if (c->timeline) printf("timeline: %s\n", c->timeline);
+  if (c->tensorboard) printf("tensorboard --logdir %s\n", c->tensorboard);
+  if (c->checkpoint) printf("checkpoints: %s\n", c->checkpoint);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * For programs
+ */
+
+json_t *report_number(double value) {
+  return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *devices_json(const session *s) {
+  json_t *devices = json_array();
+  for (int i = 0; i < helio_num_replicas(s->strategy); i++) {
+    output_append(devices, output_text(helio_strategy_device(s->strategy, i)));
+  }
+  return devices;
+}
+
+static bool has_device(const helio_strategy *strategy, const char *name) {
+  for (int i = 0; i < helio_num_replicas(strategy); i++) {
+    if (strcmp(helio_strategy_device(strategy, i), name) == 0) return true;
+  }
+  return false;
+}
+
+/* Collectives that could not serve, operations that ran elsewhere, devices that were lost. */
+static json_t *fallbacks_json(const session *s) {
+  json_t *list = output_split(helio_strategy_fallbacks(s->strategy), "\n");
+  uint64_t elsewhere = helio_placement_counts().operations;
+  char text[300];
+  if (elsewhere > 0) {
+    snprintf(text, sizeof text, "%" PRIu64 " operations ran on other devices than asked for", elsewhere);
+    output_append(list, output_text(text));
+  }
+  for (int i = 0; i < s->device_count; i++) {
+    if (has_device(s->strategy, s->devices[i])) continue;
+    snprintf(text, sizeof text, "%s was lost", s->devices[i]);
+    output_append(list, output_text(text));
+  }
+  return list;
+}
+
+void report_json(const session *s, const helio_history *history) {
+  static const char *const always[] = {"loss", "accuracy", "val_loss", "val_accuracy"};
+  json_t *result = json_object();
+  const char *collective = helio_strategy_collective(s->strategy);
+  for (int i = 0; i < 4; i++) output_set(result, always[i], report_number(last_of(history, always[i])));
+  for (int i = 0; i < helio_history_count(history); i++) {
+    const char *name = helio_history_name(history, i);
+    output_set(result, name, report_number(last_of(history, name)));
+  }
+  output_set(result, "epochs", json_integer(helio_history_epochs(history)));
+  output_set(result, "steps", json_integer(s->tally.steps));
+  output_set(result, "samples_per_second", report_number(samples_per_second(s)));
+  output_set(result, "devices", devices_json(s));
+  output_set(result, "strategy", output_text(devices_kind(s->strategy)));
+  output_set(result, "collective", *collective ? output_text(collective) : json_null());
+  output_set(result, "fallbacks", fallbacks_json(s));
+  output_json(result);
+}

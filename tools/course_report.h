@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a training tells of itself, before and after. */
+#ifndef COURSE_REPORT_H
+#define COURSE_REPORT_H
+
+#include <jansson.h>
+
+#include "course.h"
+
+/* What is counted while it trains. */
+typedef struct tally {
+  int64_t limit;   /* of steps, behind which it ends; 0: none */
+  int64_t steps;   /* since the training began, resumed ones among them */
+  int64_t samples; /* of the epochs that ended */
+  double seconds;  /* for these, without validation */
+} tally;
+
+/* A training under way. */
+typedef struct session {
+  helio_strategy *strategy;
+  const char *devices[HELIO_MAX_REPLICAS]; /* that it began with */
+  int device_count;
+  lesson lesson;
+  goal goal;
+  helio_model *model;
+  helio_optimizer *optimizer;
+  int64_t batch, steps, epochs; /* the global batch, steps of an epoch */
+  int64_t warmup;               /* steps in which the rate grows, if it is scaled */
+  tally tally;
+} session;
+
+void session_note_devices(session *s);
+
+void report_begin(const course *c, const session *s); /* data, devices, the model's summary */
+void report_text(const session *s, const helio_history *history);
+void report_files(const course *c, bool saved, bool drawn);
+void report_json(const session *s, const helio_history *history);
+
+/* A number for JSON, which has no word for those that are not finite: they are null. */
+json_t *report_number(double value);
+
+#endif

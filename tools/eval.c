@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* helio eval: how good a saved model is. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "command.h"
+#include "course_report.h"
+#include "output.h"
+#include "saved_model.h"
+
+enum { RECIPE, DATA, LOSS, BATCH, DEVICE, JSON };
+
+static const command_option options[] = {
+    [RECIPE] = {"recipe", "NAME", NULL, "evaluate on this recipe's data; unless given, the one it was trained by"},
+    [DATA] = {"data", "DIR|FILE", NULL, "where the samples are"},
+    [LOSS] = {"loss", "NAME", NULL, "in place of the one that suits the model"},
+    [BATCH] = {"batch", "COUNT", NULL, "samples of a batch (256)"},
+    [DEVICE] = {"device", "NAME", NULL, "run on this device, not on the preferred one"},
+    [JSON] = {"json", NULL, NULL, "print JSON"},
+    {0},
+};
+
+/* Samples and goal, those of the recipe or of a file. */
+static int take_samples(const command_line *line, saved_model *m, goal *g) {
+  const char *data = line->values[DATA];
+  int status;
+  if (m->recipe) {
+    *g = m->recipe->goal;
+    status = recipe_load(m->recipe, data, &m->lesson, line->path);
+  } else if (data) {
+    status = lesson_read(&m->lesson, data, m->model, line->path);
+  } else {
+    return saved_model_ask(m, line->path);
+  }
+  if (!status) status = lesson_suit(&m->lesson, m->model, line->path);
+  if (!status && (!m->recipe || line->values[LOSS])) {
+    status = goal_choose(g, m->model, &m->lesson, line->values[LOSS], line->path);
+  }
+  return status;
+}
+
+static void print(helio_logs *logs, int64_t samples, bool json) {
+  json_t *result = json_object();
+  for (int i = 0; i < helio_logs_count(logs); i++) {
+    output_set(result, helio_logs_name(logs, i), report_number(helio_logs_value(logs, i)));
+  }
+  output_set(result, "samples", json_integer(samples));
+  if (json) {
+    output_json(result);
+    return;
+  }
+  for (int i = 0; i < helio_logs_count(logs); i++) {
+    printf("%s%s %.4f", i ? ", " : "", helio_logs_name(logs, i), helio_logs_value(logs, i));
+  }
+  printf(" on %lld samples\n", (long long)samples);
+  json_decref(result);
+}
+
+static int evaluate(const command_line *line, saved_model *m, int64_t batch) {
+  goal g;
+  lesson *l = &m->lesson;
+  int status = take_samples(line, m, &g);
+  if (status) return status;
+  helio_array *x = l->test_x ? l->test_x : l->x, *y = l->test_x ? l->test_y : l->y;
+  helio_logs *logs = NULL;
+  if (!goal_compile(&g, m->model, NULL)) {
+    logs = helio_evaluate(m->model, lesson_batches(l, x, y, batch, 0), .verbose = HELIO_QUIET);
+  }
+  if (!logs) return command_library_failure(line->path);
+  print(logs, lesson_count(x), line->values[JSON]);
+  return EXIT_SUCCESS;
+}
+
+static int run_eval(const command_line *line) {
+  int64_t batch = 256;
+  int status = command_integer(line, options, BATCH, 1, 1000000000, &batch);
+  if (status) return status;
+  HELIO_POOL {
+    saved_model m;
+    status = saved_model_open(&m, line, line->values[RECIPE], line->values[DEVICE]);
+    if (!status) status = evaluate(line, &m, batch);
+    helio_release(m.model);
+  }
+  return status;
+}
+
+const command command_eval = {
+    .name = "eval",
+    .summary = "Evaluates a saved model",
+    .description = "On the samples for testing of the recipe that it was trained by, or on those of a file, of which\n"
+                   "x_test and y_test are taken, or all where there are none of these.",
+    .operands = "FILE",
+    .options = options,
+    .run = run_eval,
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "goal.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+/* ---- the last layer ---- */
+
+/* A functional model says which layer gives its output, ["dense", 0, 0] or in a list of such; a sequential one has it
+ * last. */
+static json_t *last_layer(const json_t *model) {
+  json_t *config = json_object_get(model, "config"), *layers = json_object_get(config, "layers"), *layer;
+  json_t *output = json_object_get(config, "output_layers");
+  size_t i, count = json_array_size(layers);
+  while (json_is_array(output)) output = json_array_get(output, 0);
+  json_array_foreach(layers, i, layer) {
+    const char *name = json_string_value(json_object_get(layer, "name"));
+    if (name && json_is_string(output) && strcmp(name, json_string_value(output)) == 0) return layer;
+  }
+  return count ? json_array_get(layers, count - 1) : NULL;
+}
+
+static char *activation_in(const json_t *model) {
+  json_t *last = last_layer(model), *config = json_object_get(last, "config");
+  const char *class = json_string_value(json_object_get(last, "class_name"));
+  const char *name = json_string_value(json_object_get(config, "activation"));
+  if (class && json_object_get(config, "layers")) return activation_in(last); /* a model in the model */
+  if (class && strcmp(class, "Softmax") == 0) name = "softmax";
+  return strdup(name ? name : "");
+}
+
+char *goal_activation(helio_model *model) {
+  char *text = helio_model_to_json(model);
+  json_t *json = text ? json_loads(text, 0, NULL) : NULL;
+  char *activation = json ? activation_in(json) : NULL;
+  json_decref(json);
+  free(text);
+  return activation;
+}
+
+/* ---- choosing ---- */
+
+static bool is_integer(helio_type type) {
+  return type == HELIO_INT32 || type == HELIO_INT64 || type == HELIO_UINT8 || type == HELIO_BOOL;
+}
+
+/* What the model makes of the first sample. */
+static bool output_shape(helio_model *model, lesson *l, helio_shape *shape) {
+  helio_dataset *one = lesson_batches(l, helio_array_part(l->x ? l->x : l->test_x, 0, 1), NULL, 1, 0);
+  helio_array *output = helio_predict(model, one);
+  if (output) *shape = helio_array_shape(output);
+  return output;
+}
+
+static bool is_class_of_each(const helio_array *labels) {
+  helio_shape shape = helio_array_shape(labels);
+  return is_integer(helio_array_type(labels)) && (shape.rank == 1 || (shape.rank == 2 && shape.extent[1] == 1));
+}
+
+/* Classes by number or one-hot, yes or no, or numbers. */
+static const char *loss_for(const helio_shape *output, const char *activation, const helio_array *labels) {
+  bool several = output->rank == 2 && output->extent[1] > 1;
+  if (several && is_class_of_each(labels)) return "sparse_categorical_crossentropy";
+  if (several && strcmp(activation, "softmax") == 0) return "categorical_crossentropy";
+  if (strcmp(activation, "sigmoid") == 0) return "binary_crossentropy";
+  return "mean_squared_error";
+}
+
+static bool is_sparse(const char *loss) {
+  return strncmp(loss, "sparse_", 7) == 0;
+}
+
+/* Only labels that are numbers of classes stay integers; others have the shape of what they are compared with. */
+static helio_array *suit_labels(helio_array *labels, const helio_shape *output) {
+  if (!labels) return NULL;
+  helio_shape shape = helio_array_shape(labels);
+  helio_array *numbers = helio_array_cast(labels, HELIO_FLOAT32);
+  bool column = shape.rank == 1 && output->rank == 2 && output->extent[1] == 1;
+  return column ? helio_array_reshape(numbers, HELIO_SHAPE(-1, 1)) : numbers;
+}
+
+static void choose_metrics(goal *g) {
+  bool classes = strstr(g->loss, "crossentropy");
+  g->metrics[0] = classes ? "accuracy" : strcmp(g->loss, "mean_absolute_error") ? "mean_absolute_error" : NULL;
+  g->metrics[1] = NULL;
+}
+
+int goal_choose(goal *g, helio_model *model, lesson *l, const char *loss, const char *path) {
+  helio_shape output = {0};
+  char *activation = output_shape(model, l, &output) ? goal_activation(model) : NULL;
+  helio_loss *given = loss ? helio_loss_named(loss) : NULL;
+  if (!activation || helio_error_pending()) {
+    free(activation);
+    return command_library_failure(path);
+  }
+  bool probabilities = strcmp(activation, "softmax") == 0 || strcmp(activation, "sigmoid") == 0;
+  *g = (goal){.loss = given ? helio_loss_name(given) : loss_for(&output, activation, l->y ? l->y : l->test_y)};
+  g->from_logits = strstr(g->loss, "crossentropy") && !probabilities;
+  free(activation);
+  choose_metrics(g);
+  if (is_sparse(g->loss)) return EXIT_SUCCESS;
+  l->y = suit_labels(l->y, &output);
+  l->test_y = suit_labels(l->test_y, &output);
+  return helio_error_pending() ? command_library_failure(path) : EXIT_SUCCESS;
+}
+
+/* ---- compiling ---- */
+
+static helio_loss *make_loss(const goal *g) {
+  if (!g->from_logits) return helio_loss_named(g->loss);
+  if (is_sparse(g->loss)) return helio_sparse_categorical_crossentropy(.from_logits = true);
+  if (strncmp(g->loss, "binary", 6) == 0) return helio_binary_crossentropy(.from_logits = true);
+  return helio_categorical_crossentropy(.from_logits = true);
+}
+
+helio_status goal_compile(const goal *g, helio_model *model, helio_optimizer *optimizer) {
+  helio_compile_options o = {
+      .size = sizeof o, .model = model, .optimizer = optimizer, .loss = make_loss(g), .metric_names = {NULL}};
+  for (int i = 0; i < MOST_GOAL_METRICS; i++) o.metric_names[i] = g->metrics[i];
+  return helio_compile_with(&o);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a model is taught: samples on the host as they were read, and how a batch of them becomes what it takes. Images
+ * stay bytes until their batch is made, a quarter of the memory that they would need as float32. */
+#ifndef LESSON_H
+#define LESSON_H
+
+#include <helio/helio.h>
+
+typedef struct lesson {
+  helio_array *x, *y;           /* to train on */
+  helio_array *test_x, *test_y; /* to validate on; NULL: there are none */
+  helio_type type;              /* that the model takes; 0: as the samples have it */
+  double divisor;               /* of features: 255 for bytes that become numbers from 0 to 1; 0: none */
+  int64_t words;                /* that texts are made of; 0: not known */
+} lesson;
+
+int64_t lesson_count(const helio_array *samples); /* 0 for NULL */
+
+/* Features and, unless y is NULL, labels in batches; shuffled by a buffer of so many, 0: in their order. The lesson
+ * must live as long. */
+helio_dataset *lesson_batches(lesson *l, helio_array *x, helio_array *y, int64_t batch, int64_t buffer);
+
+/* The features in the shape and the type that the model takes them in: (n, 28, 28) and (n, 784) become (n, 28, 28, 1).
+ * The exit status, after a message that begins with `path`. */
+int lesson_suit(lesson *l, const helio_model *model, const char *path);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lesson_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "data.h"
+
+static bool ends_in(const char *text, const char *ending) {
+  size_t length = strlen(text), end = strlen(ending);
+  return length >= end && strcmp(text + length - end, ending) == 0;
+}
+
+static bool is_table(const char *file) {
+  return ends_in(file, ".csv") || ends_in(file, ".tsv");
+}
+
+/* ---- archives ---- */
+
+static bool has(char *const *names, const char *name) {
+  for (; *names; names++) {
+    if (strcmp(*names, name) == 0) return true;
+  }
+  return false;
+}
+
+static int read_archive(lesson *l, const char *file, const char *path) {
+  char **names = helio_npz_names(file);
+  if (!names) return command_library_failure(path);
+  bool split = has(names, "x_train") && has(names, "y_train"), whole = has(names, "x") && has(names, "y");
+  bool tested = split && has(names, "x_test") && has(names, "y_test");
+  free(names);
+  if (!split && !whole) {
+    return command_failure(
+        path, "%s has neither x_train and y_train nor x and y; numpy.savez(file, x=…, y=…) writes them", file);
+  }
+  l->x = helio_read_npz(file, split ? "x_train" : "x");
+  l->y = helio_read_npz(file, split ? "y_train" : "y");
+  if (tested) l->test_x = helio_read_npz(file, "x_test");
+  if (tested) l->test_y = helio_read_npz(file, "y_test");
+  return helio_error_pending() ? command_library_failure(path) : EXIT_SUCCESS;
+}
+
+/* ---- tables ---- */
+
+/* The column of labels, −1: none has such a name. */
+static int label_column(const helio_csv *csv) {
+  static const char *const names[] = {"label", "class", "target", "y"};
+  for (int i = 0; i < helio_csv_columns(csv); i++) {
+    for (int k = 0; k < 4; k++) {
+      if (strcmp(helio_csv_name(csv, i), names[k]) == 0) return i;
+    }
+  }
+  return -1;
+}
+
+/* All columns but one as a matrix. */
+static helio_array *features_of(helio_csv *csv, int left_out) {
+  int64_t rows = helio_csv_rows(csv), columns = helio_csv_columns(csv) - (left_out >= 0), at = 0;
+  float *values = calloc((size_t)(rows * columns) + 1, sizeof *values);
+  helio_array *matrix = NULL;
+  for (int i = 0; values && i < helio_csv_columns(csv); i++) {
+    if (i == left_out) continue;
+    HELIO_POOL {
+      helio_array *column = helio_array_cast(helio_csv_column_at(csv, i), HELIO_FLOAT32);
+      const float *numbers = helio_array_data(column);
+      for (int64_t row = 0; numbers && row < rows; row++) values[row * columns + at] = numbers[row];
+    }
+    at++;
+  }
+  if (values && !helio_error_pending()) matrix = helio_array_of(values, HELIO_SHAPE(rows, columns));
+  free(values);
+  return matrix;
+}
+
+static helio_csv *open_table(const char *file) {
+  return helio_read_csv(file, ends_in(file, ".tsv") ? '\t' : ',');
+}
+
+static int read_table(lesson *l, const char *file, const char *path) {
+  helio_csv *csv = open_table(file);
+  if (!csv) return command_library_failure(path);
+  int label = label_column(csv), last = helio_csv_columns(csv) - 1;
+  if (last < 1) return command_failure(path, "%s has %d column: features and a label are needed", file, last + 1);
+  l->x = features_of(csv, label >= 0 ? label : last);
+  l->y = helio_csv_column_at(csv, label >= 0 ? label : last);
+  return l->x && l->y ? EXIT_SUCCESS : command_library_failure(path);
+}
+
+/* ---- known sets ---- */
+
+static helio_array *texts(const helio_samples *samples, const helio_model *model) {
+  helio_shape shape = helio_model_input_shape(model, 0);
+  return helio_pad_sequences(samples->sequences, shape.rank == 1 && shape.extent[0] > 0 ? shape.extent[0] : 0);
+}
+
+static int read_set(lesson *l, const char *name, const helio_model *model, const char *path) {
+  helio_samples train, test;
+  if (helio_load_data(name, &train, &test) != HELIO_OK) return command_library_failure(path);
+  *l = (lesson){.x = train.x, .y = train.y, .test_x = test.x, .test_y = test.y, .divisor = train.x ? 255 : 0};
+  if (!train.x) l->x = texts(&train, model);
+  if (!train.x) l->test_x = texts(&test, model);
+  return l->x && l->test_x ? EXIT_SUCCESS : command_library_failure(path);
+}
+
+/* ---- any ---- */
+
+int lesson_read(lesson *l, const char *data, const helio_model *model, const char *path) {
+  *l = (lesson){0};
+  if (access(data, F_OK) != 0 && !strpbrk(data, "./")) {
+    int status = data_check_name(path, data);
+    return status == EXIT_SUCCESS ? read_set(l, data, model, path) : status;
+  }
+  if (access(data, R_OK) != 0) return command_failure(path, "--data %s: %s", data, strerror(errno));
+  if (ends_in(data, ".npz")) return read_archive(l, data, path);
+  if (is_table(data)) return read_table(l, data, path);
+  return command_usage_error(path, "--data takes an .npz, .csv or .tsv file or the name of a set here, not '%s'", data);
+}
+
+static helio_array *inputs_of_archive(const char *file) {
+  char **names = helio_npz_names(file);
+  if (!names) return NULL;
+  const char *name = has(names, "x_test") ? "x_test" : has(names, "x") ? "x" : names[0] && !names[1] ? names[0] : "x";
+  helio_array *inputs = helio_read_npz(file, name);
+  free(names);
+  return inputs;
+}
+
+static helio_array *inputs_of_table(const char *file) {
+  helio_csv *csv = open_table(file);
+  return csv ? features_of(csv, label_column(csv)) : NULL;
+}
+
+int lesson_read_inputs(lesson *l, const char *file, const char *path) {
+  if (access(file, R_OK) != 0) return command_failure(path, "--data %s: %s", file, strerror(errno));
+  if (is_table(file)) {
+    l->test_x = inputs_of_table(file);
+  } else if (ends_in(file, ".npz")) {
+    l->test_x = inputs_of_archive(file);
+  } else {
+    l->test_x = ends_in(file, ".npy") ? helio_read_npy(file) : helio_read_idx(file);
+  }
+  return l->test_x ? EXIT_SUCCESS : command_library_failure(path);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "outlets.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "whole_file.h"
+
+static bool is_folder(const char *name) {
+  struct stat about;
+  return stat(name, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* Cuts the last part off: "a/b" becomes "a", "b" becomes ".", "/b" becomes "/". */
+static void go_up(char *folder) {
+  char *slash = strrchr(folder, '/');
+  if (!slash) {
+    strcpy(folder, ".");
+  } else {
+    slash[slash == folder] = '\0';
+  }
+}
+
+/* Rights alone do not tell: a file system may be read-only, or full. */
+static int try_file(const char *option, const char *file, const char *path) {
+  const char *problem = whole_file_check(file);
+  return problem ? command_failure(path, "--%s %s; choose another place", option, problem) : EXIT_SUCCESS;
+}
+
+int outlet_check_file(const char *option, const char *file, const char *path) {
+  char folder[PATH_MAX];
+  if (!file) return EXIT_SUCCESS;
+  size_t length = strlen(file);
+  if (length == 0 || file[length - 1] == '/' || is_folder(file)) {
+    return command_usage_error(path, "--%s takes the name of a file, not of a folder: '%s'", option, file);
+  }
+  snprintf(folder, sizeof folder, "%s", file);
+  go_up(folder);
+  if (access(folder, F_OK) == 0 || errno != ENOENT) return try_file(option, file, path);
+  return command_failure(path, "--%s %s: there is no folder %s; 'mkdir -p %s' makes it", option, file, folder, folder);
+}
+
+/* In the nearest folder above that is there. */
+int outlet_check_folder(const char *option, const char *folder, const char *path) {
+  char above[PATH_MAX], file[PATH_MAX + 8];
+  if (!folder) return EXIT_SUCCESS;
+  if (!*folder) return command_usage_error(path, "--%s takes the name of a folder", option);
+  snprintf(above, sizeof above, "%s", folder);
+  while (access(above, F_OK) != 0 && errno == ENOENT && strcmp(above, ".") != 0) go_up(above);
+  snprintf(file, sizeof file, "%s/helio", above);
+  return try_file(option, file, path);
+}

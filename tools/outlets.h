@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places that a command will write to, looked at before hours are spent on what is to be written. Each gives the exit
+ * status, after a message that names the option. A place of NULL is not asked for. */
+#ifndef OUTLETS_H
+#define OUTLETS_H
+
+/* Can a file of this name be written? */
+int outlet_check_file(const char *option, const char *file, const char *path);
+
+/* Can files be written in this folder, which may have to be made? */
+int outlet_check_folder(const char *option, const char *folder, const char *path);
+
+#endif

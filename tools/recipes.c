@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recipes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "runtime/nearest.h"
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Images of 28 × 28 bytes, 10 classes
+ */
+
+static bool take_images(lesson *l, const helio_samples *train, const helio_samples *test) {
+  *l = (lesson){.y = train->y, .test_y = test->y, .type = HELIO_FLOAT32, .divisor = 255};
+  l->x = helio_array_reshape(train->x, HELIO_SHAPE(-1, 28, 28, 1));
+  l->test_x = helio_array_reshape(test->x, HELIO_SHAPE(-1, 28, 28, 1));
+  return l->x && l->test_x;
+}
+
+static helio_model *make_image_model(const char *name, const lesson *l) {
+  (void)l;
+  return helio_sequential({helio_conv2d(16, 3, .activation = HELIO_RELU), helio_max_pool2d(),
+                           helio_conv2d(32, 3, .activation = HELIO_RELU), helio_max_pool2d(), helio_flatten(),
+                           helio_dense(10, .activation = HELIO_SOFTMAX)},
+                          .input_shape = HELIO_SHAPE(28, 28, 1), .name = name);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Texts of word numbers, 46 topics
+ */
+
+enum { TEXT_WORDS = 300, TOPICS = 46, REUTERS_WORDS = 30982 }; /* as many as the whole set has */
+
+static bool take_texts(lesson *l, const helio_samples *train, const helio_samples *test) {
+  int32_t largest = helio_sequences_largest(train->sequences), other = helio_sequences_largest(test->sequences);
+  *l = (lesson){.y = train->y, .test_y = test->y, .words = (int64_t)(largest > other ? largest : other) + 1};
+  l->x = helio_pad_sequences(train->sequences, TEXT_WORDS);
+  l->test_x = helio_pad_sequences(test->sequences, TEXT_WORDS);
+  return l->x && l->test_x;
+}
+
+static helio_model *make_text_model(const char *name, const lesson *l) {
+  return helio_sequential({helio_embedding(l->words ? l->words : REUTERS_WORDS, 7),
+                           helio_conv1d(64, 5, .activation = HELIO_RELU), helio_max_pool1d(2),
+                           helio_conv1d(32, 3, .activation = HELIO_RELU), helio_max_pool1d(2), helio_flatten(),
+                           helio_dense(TOPICS, .activation = HELIO_SOFTMAX)},
+                          .input_shape = HELIO_SHAPE(TEXT_WORDS), .name = name);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * A line through (1, 1)
+ */
+
+static bool make_points(lesson *l, const helio_samples *train, const helio_samples *test) {
+  enum { POINTS = 1000 };
+  float ones[POINTS];
+  (void)train, (void)test;
+  for (int i = 0; i < POINTS; i++) ones[i] = 1;
+  *l = (lesson){.x = helio_array_of(ones, HELIO_SHAPE(POINTS, 1)), .y = helio_array_of(ones, HELIO_SHAPE(POINTS, 1))};
+  return l->x && l->y;
+}
+
+static helio_model *make_line(const char *name, const lesson *l) {
+  (void)l;
+  return helio_sequential({helio_dense(1)}, .input_shape = HELIO_SHAPE(1), .name = name);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * The table
+ */
+
+const recipe recipes[] = {
+    {.name = "fashion-mnist",
+     .summary = "images of clothes, 10 kinds; two convolutions",
+     .set = "fashion-mnist",
+     .take = take_images,
+     .make_model = make_image_model,
+     .optimizer = "adam",
+     .goal = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
+     .batch = 128,
+     .epochs = 10},
+    {.name = "mnist",
+     .summary = "images of digits; two convolutions, large batches",
+     .set = "mnist",
+     .take = take_images,
+     .make_model = make_image_model,
+     .optimizer = "adam",
+     .goal = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
+     .batch = 4096,
+     .for_each_replica = true,
+     .epochs = 10},
+    {.name = "reuters",
+     .summary = "topics of news, 46 of them; an embedding and two convolutions",
+     .set = "reuters",
+     .take = take_texts,
+     .make_model = make_text_model,
+     .optimizer = "nadam",
+     .goal = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy", "sparse_top_k_categorical_accuracy"}},
+     .batch = 32,
+     .epochs = 10,
+     .buffer = 1000},
+    {.name = "linear",
+     .summary = "a line through a point; needs no data",
+     .take = make_points,
+     .make_model = make_line,
+     .optimizer = "sgd",
+     .rate = 0.2,
+     .goal = {.loss = "mean_squared_error"},
+     .batch = 10,
+     .epochs = 2},
+    {0},
+};
+
+const recipe *recipe_named(const char *name) {
+  for (const recipe *r = recipes; r->name; r++) {
+    if (strcmp(r->name, name) == 0) return r;
+  }
+  return NULL;
+}
+
+int recipe_unknown(const char *word, const char *path) {
+  const char *names[sizeof recipes / sizeof recipes[0]];
+  char list[400] = "";
+  int count = 0;
+  for (; recipes[count].name; count++) {
+    size_t length = strlen(list);
+    names[count] = recipes[count].name;
+    snprintf(list + length, sizeof list - length, "%s%s", count ? ", " : "", names[count]);
+  }
+  if (hi_nearest(word, names, count)) return command_unknown(path, "recipe", word, names, count);
+  return command_usage_error(path, "unknown recipe '%s'; there are %s", word, list);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Data
+ */
+
+/* Where data are asked for and are not, those of another place would be a surprise. */
+static int check_place(const recipe *r, const char *data, const char *path) {
+  if (access(data, R_OK) != 0) return command_failure(path, "--data %s: %s", data, strerror(errno));
+  char **files = helio_data_files(r->set, data);
+  if (!files) return command_library_failure(path);
+  bool there = strncmp(files[0], data, strlen(data)) == 0;
+  free(files);
+  if (there) return EXIT_SUCCESS;
+  return command_failure(path, "%s is not in %s; 'helio data get %s --to %s' brings it there", r->set, data, r->set,
+                         data);
+}
+
+int recipe_load(const recipe *r, const char *data, lesson *l, const char *path) {
+  helio_samples train = {0}, test = {0};
+  if (!r->set && data) return command_usage_error(path, "%s makes its data itself: leave --data out", r->name);
+  int status = data ? check_place(r, data, path) : EXIT_SUCCESS;
+  if (status != EXIT_SUCCESS) return status;
+  if (r->set && helio_load_data(r->set, &train, &test, data) != HELIO_OK) return command_library_failure(path);
+  return r->take(l, &train, &test) ? EXIT_SUCCESS : command_library_failure(path);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `helio train` knows by name. A new recipe is an entry of the table in recipes.c, with a function that makes
+ * arrays of its samples and one that makes its model, in which only the library's public headers are needed. A model
+ * has the name of its recipe, so that a file with it tells where it comes from. */
+#ifndef RECIPES_H
+#define RECIPES_H
+
+#include "goal.h"
+
+typedef struct recipe {
+  const char *name;
+  const char *summary;
+  const char *set; /* of data; NULL: they are made in place */
+
+  /* The samples of the set as arrays; `test` has none where they are made in place. False with the error pending. */
+  bool (*take)(lesson *l, const helio_samples *train, const helio_samples *test);
+  helio_model *(*make_model)(const char *name, const lesson *l); /* NULL with the error pending */
+
+  const char *optimizer;
+  double rate; /* 0: the optimizer's own */
+  goal goal;
+  int64_t batch;
+  bool for_each_replica; /* the batch; else it is the global one */
+  int epochs;
+  int64_t buffer; /* of the shuffle; 0: the whole set */
+} recipe;
+
+extern const recipe recipes[]; /* the last one has no name */
+
+const recipe *recipe_named(const char *name); /* NULL: there is none */
+
+/* "unknown recipe 'WORD'; did you mean …", and the exit status. */
+int recipe_unknown(const char *word, const char *path);
+
+/* Reads the samples from `data`, a folder or a file, NULL: where sets are looked for. The exit status, after a message
+ * that begins with `path`. */
+int recipe_load(const recipe *r, const char *data, lesson *l, const char *path);
+
+#endif

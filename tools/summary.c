@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* helio summary: the layers of a model. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "model_file.h"
+#include "recipes.h"
+
+enum { DATA, JSON };
+
+static const command_option options[] = {
+    [DATA] = {"data", "DIR|FILE", NULL, "the recipe's samples, from which a vocabulary follows"},
+    [JSON] = {"json", NULL, NULL, "print the architecture as Keras' model_from_json() takes it"},
+    {0},
+};
+
+static int make_recipe(const command_line *line, const recipe *r, helio_model **model) {
+  lesson l = {0};
+  int status = line->values[DATA] ? recipe_load(r, line->values[DATA], &l, line->path) : EXIT_SUCCESS;
+  if (status) return status;
+  *model = r->make_model(r->name, &l);
+  return *model ? EXIT_SUCCESS : command_library_failure(line->path);
+}
+
+static int load_file(const command_line *line, const char *word, helio_model **model) {
+  if (access(word, F_OK) != 0 && !strpbrk(word, "./")) return recipe_unknown(word, line->path);
+  *model = model_file_read(word, line->path);
+  return *model ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int print(const command_line *line, helio_model *model) {
+  char *json = line->values[JSON] ? helio_model_to_json(model) : NULL;
+  if (json) puts(json);
+  if (!line->values[JSON]) helio_model_summary(model);
+  free(json);
+  return helio_error_pending() ? command_library_failure(line->path) : EXIT_SUCCESS;
+}
+
+static int run_summary(const command_line *line) {
+  helio_model *model = NULL;
+  int status = EXIT_FAILURE;
+  if (line->operand_count != 1) return command_usage_error(line->path, "which recipe or file? One is needed");
+  const recipe *r = recipe_named(line->operands[0]);
+  HELIO_POOL {
+    status = r ? make_recipe(line, r, &model) : load_file(line, line->operands[0], &model);
+    if (!status) status = print(line, model);
+    helio_release(model);
+  }
+  return status;
+}
+
+const command command_summary = {
+    .name = "summary",
+    .summary = "Lists the layers of a recipe's model or of a file",
+    .description = "A file is a saved model (.safetensors) or an architecture that Keras has written (.json).",
+    .operands = "RECIPE|FILE",
+    .operand_words = "fashion-mnist|mnist|reuters|linear",
+    .options = options,
+    .run = run_summary,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train_devices.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+static const char mirrored[] = "mirrored", one_device[] = "one-device";
+
+typedef struct names {
+  const char *at[HELIO_MAX_REPLICAS];
+  int count;
+} names;
+
+/* Cuts the text, which is changed, at its commas. False if there are too many parts, or an empty one. */
+static bool cut(char *text, names *n) {
+  for (char *rest = text; rest;) {
+    if (n->count == HELIO_MAX_REPLICAS) return false;
+    n->at[n->count++] = rest;
+    rest = strchr(rest, ',');
+    if (rest) *rest++ = '\0';
+    if (!*n->at[n->count - 1]) return false;
+  }
+  return true;
+}
+
+static int read_weights(const char *text, double *weights, const char *path) {
+  int count = 0;
+  for (const char *at = text; *at; count++) {
+    char *end;
+    double weight = strtod(at, &end);
+    bool good = end != at && (!*end || (*end == ',' && end[1])) && isfinite(weight) && weight > 0;
+    if (!good || count == HELIO_MAX_REPLICAS) {
+      return command_usage_error(path, "--weights takes a number above 0 for each device, as 3,1, not '%s'", text);
+    }
+    weights[count] = weight;
+    at = *end ? end + 1 : end;
+  }
+  return count ? EXIT_SUCCESS : command_usage_error(path, "--weights needs a number for each device, as 3,1");
+}
+
+/* The same words as in the environment, which the library reads when it starts. */
+static int start(const device_options *o, const char *path) {
+  helio_error error;
+  if (o->logical && setenv("HELIO_LOGICAL_DEVICES", o->logical, 1) != 0) {
+    return command_failure(path, "out of memory");
+  }
+  if (helio_init() == HELIO_OK) return EXIT_SUCCESS;
+  if (!o->logical) return command_library_failure(path);
+  helio_error_take(&error);
+  return command_failure(path, "--logical %s: %s", o->logical, error.message);
+}
+
+static bool asks_for_mirrored(const device_options *o, const names *n) {
+  if (o->strategy) return strcmp(o->strategy, mirrored) == 0;
+  return n->count > 1 || (o->logical && n->count == 0) || o->weights || o->collective;
+}
+
+static int check_one_device(const device_options *o, const names *n, const char *path) {
+  const char *option = o->weights ? "--weights" : o->collective ? "--collective" : n->count > 1 ? "--devices" : NULL;
+  if (!option) return EXIT_SUCCESS;
+  return command_usage_error(path, "%s is for several devices, but --strategy is %s; leave one of them out", option,
+                             one_device);
+}
+
+static const char *preferred(void) {
+  int count = 0;
+  const helio_device *const *list = helio_logical_devices(NULL, &count);
+  return list && count > 0 ? list[0]->name : NULL;
+}
+
+static int refuse(const char *path) {
+  helio_error error = {.message = ""};
+  bool absent = helio_error_take(&error) == HELIO_NO_DEVICE;
+  return command_failure(path, "%s%s", error.message, absent ? " 'helio devices' lists those that there are" : "");
+}
+
+static int choose(const device_options *o, const names *n, const char *path, helio_strategy **strategy) {
+  helio_mirrored_options options = {.size = sizeof options, .collective = o->collective};
+  bool several = asks_for_mirrored(o, n);
+  int status = several ? EXIT_SUCCESS : check_one_device(o, n, path);
+  if (status == EXIT_SUCCESS && o->weights) status = read_weights(o->weights, options.weights, path);
+  if (status == EXIT_SUCCESS) status = start(o, path);
+  if (status != EXIT_SUCCESS) return status;
+  for (int i = 0; i < n->count; i++) options.devices[i] = n->at[i];
+  *strategy = several ? helio_mirrored_with(&options) : helio_one_device(n->count ? n->at[0] : preferred());
+  return *strategy ? EXIT_SUCCESS : refuse(path);
+}
+
+int devices_choose(const device_options *o, const char *path, helio_strategy **strategy) {
+  names n = {.count = 0};
+  char *text = o->devices ? strdup(o->devices) : NULL;
+  if (text && !cut(text, &n)) {
+    free(text);
+    return command_usage_error(path, "--devices takes up to %d names, as cpu:0,cpu:1, not '%s'", HELIO_MAX_REPLICAS,
+                               o->devices);
+  }
+  int status = choose(o, &n, path, strategy);
+  free(text);
+  return status;
+}
+
+const char *devices_kind(const helio_strategy *strategy) {
+  return strcmp(helio_strategy_name(strategy), "OneDeviceStrategy") == 0 ? one_device : mirrored;
+}
