@@ -125,6 +125,12 @@ static void add_callbacks(const course *c, session *s, helio_callback **callback
   if (c->timeline) callbacks[count++] = helio_timeline(c->timeline);
 }
 
+/* What is measured does not depend on the batch, so it need not be larger than what is computed at a time. */
+static int64_t validation_batch(const course *c, const session *s) {
+  int64_t at_a_time = recipe_of(c)->micro_batch * helio_num_replicas(s->strategy);
+  return at_a_time && at_a_time < s->batch ? at_a_time : s->batch;
+}
+
 static helio_history *fit(const course *c, session *s) {
   lesson *l = &s->lesson;
   int64_t samples = lesson_count(l->x), buffer = recipe_of(c)->buffer ? recipe_of(c)->buffer : samples;
@@ -132,11 +138,12 @@ static helio_history *fit(const course *c, session *s) {
                          .model = s->model,
                          .dataset = lesson_batches(l, l->x, l->y, s->batch, c->in_order ? 0 : buffer),
                          .epochs = (int)s->epochs,
+                         .micro_batch = recipe_of(c)->micro_batch,
                          .checkpoint = c->checkpoint,
                          .checkpoint_every_steps = c->checkpoint_every,
                          .resume = c->resume,
                          .verbose = c->quiet || c->json ? HELIO_QUIET : HELIO_VERBOSE};
-  if (l->test_x) o.validation = lesson_batches(l, l->test_x, l->test_y, s->batch, 0);
+  if (l->test_x) o.validation = lesson_batches(l, l->test_x, l->test_y, validation_batch(c, s), 0);
   add_callbacks(c, s, o.callbacks);
   return helio_error_pending() ? NULL : helio_fit_with(&o);
 }

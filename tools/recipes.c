@@ -14,6 +14,10 @@
  * Images of 28 × 28 bytes, 10 classes
  */
 
+/* Images that a device computes at a time: what the first convolution makes of them has 11 MB then, and not 177 as for
+ * 4096. It is faster, too. */
+enum { AT_A_TIME = 256 };
+
 static bool take_images(lesson *l, const helio_samples *train, const helio_samples *test) {
   *l = (lesson){.y = train->y, .test_y = test->y, .type = HELIO_FLOAT32, .divisor = 255};
   l->x = helio_array_reshape(train->x, HELIO_SHAPE(-1, 28, 28, 1));
@@ -82,6 +86,7 @@ const recipe recipes[] = {
      .optimizer = "adam",
      .goal = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
      .batch = 128,
+     .micro_batch = AT_A_TIME,
      .epochs = 10},
     {.name = "mnist",
      .summary = "images of digits; two convolutions, large batches",
@@ -92,6 +97,7 @@ const recipe recipes[] = {
      .goal = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
      .batch = 4096,
      .for_each_replica = true,
+     .micro_batch = AT_A_TIME,
      .epochs = 10},
     {.name = "reuters",
      .summary = "topics of news, 46 of them; an embedding and two convolutions",

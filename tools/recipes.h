@@ -21,6 +21,7 @@ typedef struct recipe {
   goal goal;
   int64_t batch;
   bool for_each_replica; /* the batch; else it is the global one */
+  int64_t micro_batch;   /* samples that a device computes at a time; 0: all of its part */
   int epochs;
   int64_t buffer; /* of the shuffle; 0: the whole set */
 } recipe;

@@ -257,12 +257,12 @@ static helio_status run_epochs(fitting *f) {
 
 static helio_status check(const helio_fit_options *o) {
   if (o->epochs < 0 || o->initial_epoch < 0 || o->steps_per_epoch < 0 || o->validation_steps < 0 ||
-      o->validation_frequency < 0 || (o->class_weights && o->class_count < 1)) {
+      o->validation_frequency < 0 || o->micro_batch < 0 || (o->class_weights && o->class_count < 1)) {
     return hi_fail(HELIO_INVALID_ARGUMENT,
                    "epochs %d, initial_epoch %d, steps_per_epoch %lld, validation_steps %lld, validation_frequency %d, "
-                   "class_count %d: none may be negative, and weights of classes need their number",
+                   "micro_batch %lld, class_count %d: none may be negative, and weights of classes need their number",
                    o->epochs, o->initial_epoch, (long long)o->steps_per_epoch, (long long)o->validation_steps,
-                   o->validation_frequency, o->class_count);
+                   o->validation_frequency, (long long)o->micro_batch, o->class_count);
   }
   bool validation = o->validation || o->validation_x || o->validation_y;
   if (validation && o->validation_split != 0) {
@@ -317,7 +317,9 @@ static helio_status prepare(fitting *f) {
                            .compiled = compiled,
                            .input_count = compiled->input_count,
                            .class_weights = o->class_weights,
-                           .class_count = o->class_count};
+                           .class_count = o->class_count,
+                           .micro_batch = o->micro_batch};
+  if (o->micro_batch && !hi_trains_in_portions(o->model, compiled->loss)) return helio_error_pending();
   status = hi_optimizer_accumulate(compiled->optimizer, o->accumulate_steps);
   if (!status) status = take_samples(f);
   if (!status) status = take_callbacks(f);
