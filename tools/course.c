@@ -33,10 +33,20 @@ static int make_recipe_model(const course *c, session *s) {
   return c->loss ? goal_choose(&s->goal, s->model, &s->lesson, c->loss, c->path) : EXIT_SUCCESS;
 }
 
+/* Variables belong to the strategy in whose scope they are made: where the file says no shape, the samples do. */
+static int build(const course *c, const session *s) {
+  helio_shape batch = helio_array_shape(s->lesson.x);
+  batch.extent[0] = -1;
+  if (helio_model_input_type(s->model, 0)) return EXIT_SUCCESS;
+  HELIO_SCOPE(s->strategy) helio_model_build(s->model, batch);
+  return helio_error_pending() ? command_library_failure(c->path) : EXIT_SUCCESS;
+}
+
 static int make_own_model(const course *c, session *s) {
   HELIO_SCOPE(s->strategy) s->model = model_file_read(c->architecture, c->path);
   int status = s->model ? lesson_read(&s->lesson, c->data, s->model, c->path) : EXIT_FAILURE;
   if (status == EXIT_SUCCESS) status = lesson_suit(&s->lesson, s->model, c->path);
+  if (status == EXIT_SUCCESS) status = build(c, s);
   return status == EXIT_SUCCESS ? goal_choose(&s->goal, s->model, &s->lesson, c->loss, c->path) : status;
 }
 

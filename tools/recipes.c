@@ -150,7 +150,9 @@ static int check_place(const recipe *r, const char *data, const char *path) {
   if (access(data, R_OK) != 0) return command_failure(path, "--data %s: %s", data, strerror(errno));
   char **files = helio_data_files(r->set, data);
   if (!files) return command_library_failure(path);
-  bool there = strncmp(files[0], data, strlen(data)) == 0;
+  size_t length = strlen(data);
+  while (length > 1 && data[length - 1] == '/') length--;
+  bool there = strncmp(files[0], data, length) == 0 && (!files[0][length] || files[0][length] == '/');
   free(files);
   if (there) return EXIT_SUCCESS;
   return command_failure(path, "%s is not in %s; 'helio data get %s --to %s' brings it there", r->set, data, r->set,

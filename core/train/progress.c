@@ -20,6 +20,7 @@ enum { MOST_SHOWN = 64 };
 typedef struct progress {
   bool lines;                      /* no bar, also on a terminal */
   bool training;                   /* else a call of evaluate by itself */
+  bool open;                       /* a line stands there that has no end yet */
   double begin, drawn, first_step; /* of the epoch; seconds until its first step was taken */
 } progress;
 
@@ -81,6 +82,7 @@ static helio_status draw(progress *p, helio_training *t, bool finished) {
                         .color = has_color(),
                         .finished = finished};
   p->drawn = now;
+  p->open = !finished;
   return show(hi_bar_line(&state));
 }
 
@@ -133,9 +135,11 @@ static helio_status test_end(void *user, helio_training *t) {
   return p->training ? HELIO_OK : draw(p, t, true);
 }
 
-/* A training that failed says why by its error. */
+/* A training that failed says why by its error, on a line of its own. */
 static helio_status train_end(void *user, helio_training *t) {
-  (void)user;
+  progress *p = user;
+  if (p->open) fputs("\n", stdout);
+  p->open = false;
   if (t->step == 0) return HELIO_OK;
   int replicas = helio_num_replicas(t->strategy);
   double steps = t->seconds - t->validation_seconds, rest = steps - t->reduce_seconds - t->input_seconds;

@@ -314,6 +314,14 @@ expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --lr 0.05
 expect_json "data['loss'] < 1e-3 and data['mean_absolute_error'] < 0.03 and data['accuracy'] is None"
 expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --loss mae --epochs 1
 expect_output "mean_absolute_error, adam"
+# An architecture that says no shape, on two devices; and what files may have wrong.
+own_model 1 linear | grep -v InputLayer >"$work/shapeless.json"
+expect_status 0 train --model "$work/shapeless.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --logical cpu:0=2 --json
+expect_json "data['loss'] < 1e-3 and len(data['devices']) == 2"
+printf 'a,b,label\n1,x,0\n2,y,1\n' >"$work/words.csv"
+expect_error 1 "$work/words.csv" train --model "$work/own.json" --data "$work/words.csv"
+printf 'a,b,label\n' >"$work/empty.csv"
+expect_status 1 train --model "$work/own.json" --data "$work/empty.csv"
 expect_error 1 "a sample of the data has the shape (2,), the model takes (28, 28, 1)" \
   train --model "$work/model.json" --data "$work/sides.csv"
 echo a >"$work/one.csv"
