@@ -23,6 +23,13 @@ expect_refusal() {
 expect_error 2 "helio train: which recipe? 'helio train --help' lists them" train
 expect_error 2 "helio train: unknown recipe 'mnsit'; did you mean 'mnist'?" train mnsit
 expect_error 2 "unknown recipe 'qqqq'; there are fashion-mnist, mnist, reuters, linear" train qqqq
+names=$(sed -n "s/.*; there are //p" "$work/err" | tr -d ,) # help and completion know all of them, and no others
+expect_status 0 train --help
+for name in $names; do grep -q "^  $name  " "$work/out" || fail "the recipe $name is not in the help"; done
+[ "$(sed -n '/^Recipes:/,/^.helio/s/^  [a-z]/&/p' "$work/out" | wc -l)" -eq "$(echo "$names" | wc -w)" ] ||
+  fail "help has other recipes than $names"
+expect_status 0 completion bash
+expect_output "words='$names'"
 expect_error 2 "one recipe at a time; there is 'linear' too" train mnist linear
 expect_error 2 "unknown option '--no-shufle'; did you mean '--no-shuffle'?" train linear --no-shufle
 expect_error 2 "unknown option '--epcohs'; did you mean '--epochs'?" train linear --epcohs=3
