@@ -24,7 +24,7 @@ static helio_model *make_mlp(const bench_model *self) {
                           .input_shape = self->input);
 }
 
-/* 332,720 weights, most of them of words. */
+/* 332,856 weights, most of them of words. */
 static helio_model *make_reuters(const bench_model *self) {
   return helio_sequential({helio_embedding(self->words, 7), helio_conv1d(64, 5, .activation = HELIO_RELU),
                            helio_max_pool1d(2), helio_conv1d(32, 3, .activation = HELIO_RELU), helio_max_pool1d(2),
