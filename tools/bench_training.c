@@ -1,26 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* helio bench training: how many samples a second a small convolutional network trains on, mirrored on all devices. */
+/* helio bench training: how many samples a second a network trains on, mirrored on all devices. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
+#include "bench_models.h"
 #include "command.h"
 #include "output.h"
 
-enum { JSON, QUICK, BATCH, REPLICAS };
+enum { JSON, QUICK, MODEL, BATCH, REPLICAS, BY_LINE };
 
 static const command_option options[] = {
     [JSON] = {"json", NULL, NULL, "print JSON"},
     [QUICK] = {"quick", NULL, NULL, "fewer samples and epochs"},
-    [BATCH] = {"batch", "COUNT", NULL, "samples of a global batch (256)"},
+    [MODEL] = {"model", "NAME", BENCH_MODELS, "train this network, on data that are made up"},
+    [BATCH] = {"batch", "COUNT", NULL, "samples of a global batch (256; mlp 128, reuters 32)"},
     [REPLICAS] = {"replicas", "COUNT", NULL, "cut the preferred device into so many, and use those"},
+    [BY_LINE] = {"by-line", NULL, NULL, "take as many steps as each line of standard input says"},
     {0},
 };
 
 enum { SAMPLES = 10240, QUICK_SAMPLES = 2560, EPOCHS = 5, QUICK_EPOCHS = 3, MOST_REPLICAS = HELIO_MAX_REPLICAS };
+enum { BATCHES_BY_LINE = 4, MOST_STEPS = 1000000 };
+
+typedef struct bench_training {
+  const bench_model *model;
+  int64_t batch;
+  bool made_up, quick;
+} bench_training;
 
 /* ---------------------------------------------------------------------------------------------------------------------
- * The network: 12,810 weights
+ * Training
  */
 
 typedef struct trainer {
@@ -29,23 +40,26 @@ typedef struct trainer {
   helio_loss *loss;
 } trainer;
 
-static void make(trainer *t) {
-  t->model = helio_sequential({helio_conv2d(16, 3, .activation = HELIO_RELU), helio_max_pool2d(),
-                               helio_conv2d(32, 3, .activation = HELIO_RELU), helio_max_pool2d(), helio_flatten(),
-                               helio_dense(10, .activation = HELIO_SOFTMAX)},
-                              .input_shape = HELIO_SHAPE(28, 28, 1));
-  t->optimizer = helio_adam();
+static void make(trainer *t, const bench_model *model) {
+  t->model = model->make(model);
+  t->optimizer = model->make_optimizer();
   t->loss = helio_sparse_categorical_crossentropy();
+}
+
+/* Images of files are bytes, without an axis of channels. */
+static helio_tensor *prepare(helio_tensor *inputs) {
+  if (helio_tensor_type(inputs) != HELIO_UINT8) return inputs;
+  helio_tensor *images = helio_expand_dims(helio_cast(inputs, HELIO_FLOAT32), -1);
+  return helio_mul(images, helio_fill(HELIO_SCALAR, 1.0 / 255));
 }
 
 static helio_status step(void *argument, const helio_element *batch, helio_element *result) {
   trainer *t = argument;
   (void)result;
   helio_tape *tape = helio_tape_new();
-  helio_tensor *loss = NULL, *images = helio_expand_dims(helio_cast(batch->part[0], HELIO_FLOAT32), -1);
-  images = helio_mul(images, helio_fill(HELIO_SCALAR, 1.0 / 255));
+  helio_tensor *loss = NULL, *inputs = prepare(batch->part[0]);
   HELIO_TAPE(tape) {
-    loss = helio_compute_loss(t->loss, batch->part[1], helio_call(t->model, images, .training = true));
+    loss = helio_compute_loss(t->loss, batch->part[1], helio_call(t->model, inputs, .training = true));
   }
   return helio_minimize(t->optimizer, tape, loss, helio_trainable_variables(t->model));
 }
@@ -67,11 +81,56 @@ static double run_epoch(trainer *t, helio_strategy *strategy, helio_distributed 
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
+ * By line: for programs that measure something else in between
+ */
+
+static bool take_steps(trainer *t, helio_strategy *strategy, helio_distributed_iterator *iterator, long long count) {
+  for (long long i = 0; i < count && !helio_error_pending(); i++) {
+    HELIO_POOL {
+      helio_run(strategy, step, t, helio_next_values(iterator));
+    }
+  }
+  return helio_synchronize(NULL) == HELIO_OK && !helio_error_pending();
+}
+
+/* Until the input ends. EXIT_FAILURE with the library's error pending, EXIT_USAGE with what is no number in `text`. */
+static int follow_lines(trainer *t, helio_strategy *strategy, helio_distributed_iterator *iterator, char *text,
+                        int size) {
+  while (fgets(text, size, stdin)) {
+    text[strcspn(text, "\n")] = 0;
+    long long steps = bench_number(text, -1, MOST_STEPS);
+    if (steps < 0) return EXIT_USAGE;
+    double start = bench_seconds();
+    if (!take_steps(t, strategy, iterator, steps)) return EXIT_FAILURE;
+    printf("{\"steps\": %lld, \"seconds\": %.9f}\n", steps, bench_seconds() - start);
+    fflush(stdout);
+  }
+  return EXIT_SUCCESS;
+}
+
+static int run_by_line(const char *path, const bench_training *bench) {
+  trainer t = {0};
+  helio_samples all = {0};
+  char text[32] = "";
+  helio_strategy *strategy =
+      bench_make_up(bench->model, BATCHES_BY_LINE * bench->batch, &all) ? helio_mirrored() : NULL;
+  HELIO_SCOPE(strategy) make(&t, bench->model);
+  helio_dataset *dataset = helio_dataset_batch(helio_dataset_from_slices(all.x, all.y), bench->batch);
+  dataset = helio_dataset_prefetch(helio_dataset_repeat(dataset, -1), HELIO_AUTO);
+  helio_distributed_iterator *iterator = helio_iterate_distributed(helio_distribute(strategy, dataset));
+  int status = iterator ? follow_lines(&t, strategy, iterator, text, sizeof text) : EXIT_FAILURE;
+  helio_release(t.model);
+  if (status == EXIT_FAILURE) return command_library_failure(path);
+  if (status != EXIT_USAGE) return status;
+  return command_usage_error(path, "a line of standard input should be a number of steps, not '%s'", text);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
  * The command
  */
 
-static json_t *describe(const helio_strategy *strategy, const char *source, int64_t samples, int64_t batch,
-                        double *rates, int epochs) {
+static json_t *describe(const helio_strategy *strategy, const bench_training *bench, const char *source,
+                        int64_t samples, double *rates, int epochs) {
   json_t *result = json_object(), *devices = json_array();
   for (int i = 0; i < helio_num_replicas(strategy); i++) {
     json_array_append_new(devices, output_text(helio_strategy_device(strategy, i)));
@@ -79,9 +138,10 @@ static json_t *describe(const helio_strategy *strategy, const char *source, int6
   output_set(result, "version", output_text(helio_version()));
   output_set(result, "devices", devices);
   output_set(result, "collective", output_text(helio_strategy_collective(strategy)));
+  output_set(result, "model", output_text(bench->model->name));
   output_set(result, "source", output_text(source));
   output_set(result, "samples", json_integer(samples));
-  output_set(result, "batch", json_integer(batch));
+  output_set(result, "batch", json_integer(bench->batch));
   output_set(result, "epochs", json_integer(epochs));
   output_set(result, "samples_per_second", json_real(bench_median(rates, epochs)));
   output_set(result, "slowest", json_real(rates[0]));
@@ -89,24 +149,29 @@ static json_t *describe(const helio_strategy *strategy, const char *source, int6
   return result;
 }
 
-static json_t *measure(bool quick, int64_t batch) {
+static const char *get_samples(const bench_training *bench, int64_t count, helio_samples *samples) {
+  if (!bench->made_up) return bench_samples(samples, bench->quick);
+  return bench_make_up(bench->model, count, samples) ? "made up" : NULL;
+}
+
+static json_t *measure(const bench_training *bench) {
   trainer t = {0};
   helio_samples all = {0};
-  const char *source = bench_samples(&all, quick);
-  int64_t samples = quick ? QUICK_SAMPLES : SAMPLES;
-  int epochs = quick ? QUICK_EPOCHS : EPOCHS;
+  int64_t samples = bench->quick ? QUICK_SAMPLES : SAMPLES;
+  int epochs = bench->quick ? QUICK_EPOCHS : EPOCHS;
   double rates[EPOCHS];
+  const char *source = get_samples(bench, samples, &all);
   helio_strategy *strategy = source ? helio_mirrored() : NULL;
-  HELIO_SCOPE(strategy) make(&t);
+  HELIO_SCOPE(strategy) make(&t, bench->model);
   helio_dataset *dataset = helio_dataset_take(helio_dataset_from_slices(all.x, all.y), samples);
-  helio_distributed *data = helio_distribute(strategy, helio_dataset_batch(dataset, batch));
+  helio_distributed *data = helio_distribute(strategy, helio_dataset_batch(dataset, bench->batch));
   json_t *result = NULL;
   bool good = data && run_epoch(&t, strategy, data, samples) >= 0; /* not counted: memory is taken in it */
   for (int i = 0; i < epochs && good; i++) {
     rates[i] = run_epoch(&t, strategy, data, samples);
     good = rates[i] >= 0;
   }
-  if (good) result = describe(strategy, source, samples, batch, rates, epochs);
+  if (good) result = describe(strategy, bench, source, samples, rates, epochs);
   helio_release(t.model);
   return result;
 }
@@ -129,9 +194,14 @@ static bool cut_device(int count) {
 }
 
 static int run_bench_training(const command_line *line) {
-  long long batch = bench_number(line->values[BATCH], 256, 1000000);
+  bench_training bench = {
+      .model = bench_model_of(line->values[MODEL]),
+      .made_up = line->values[MODEL] != NULL,
+      .quick = line->values[QUICK] != NULL,
+  };
+  bench.batch = bench_number(line->values[BATCH], bench.model->batch, 1000000);
   long long replicas = bench_number(line->values[REPLICAS], 0, MOST_REPLICAS);
-  if (batch < 0) {
+  if (bench.batch < 0) {
     return command_usage_error(line->path, "--batch needs a number of samples, not '%s'", line->values[BATCH]);
   }
   if (replicas < 0) {
@@ -139,21 +209,26 @@ static int run_bench_training(const command_line *line) {
                                line->values[REPLICAS]);
   }
   helio_set_log_level(HELIO_LOG_WARNING);
+  if (replicas > 0 && !cut_device((int)replicas)) return command_library_failure(line->path);
   json_t *result = NULL;
-  if (replicas == 0 || cut_device((int)replicas)) {
-    HELIO_POOL {
-      result = measure(line->values[QUICK] != NULL, batch);
+  int status = EXIT_SUCCESS;
+  HELIO_POOL {
+    if (line->values[BY_LINE]) {
+      status = run_by_line(line->path, &bench);
+    } else {
+      result = measure(&bench);
     }
   }
-  return bench_finish(line->path, result, line->values[JSON], show);
+  return line->values[BY_LINE] ? status : bench_finish(line->path, result, line->values[JSON], show);
 }
 
 const command command_bench_training = {
     .name = "training",
     .summary = "Measures mirrored training",
     .description =
-        "Samples a second that a convolutional network of 12,810 weights trains on, mirrored on all devices:\n"
-        "images of bytes (Fashion-MNIST, or made up), split among the devices, a step of Adam for each batch.",
+        "Samples a second that a network trains on, mirrored on all devices, a step for each batch. Unless a model is\n"
+        "named, it is that of the recipe mnist (convolutions, 12,810 weights, Adam), and the data are images of bytes\n"
+        "(Fashion-MNIST, or made up). mlp has dense layers of 512, 512 and 10; reuters is the recipe's, with Nadam.",
     .options = options,
     .run = run_bench_training,
 };

@@ -89,9 +89,12 @@ static int count_options(const command *self) {
   return count;
 }
 
+/* Many options would fill more than a line, and are listed below anyway. */
 static void print_usage(const command *self, const char *path) {
-  printf("Usage: %s", path);
-  for (int i = 0; i < count_options(self); i++) {
+  enum { FEW_OPTIONS = 8 };
+  bool few = count_options(self) <= FEW_OPTIONS;
+  printf("Usage: %s%s", path, few ? "" : " [OPTION...]");
+  for (int i = 0; few && i < count_options(self); i++) {
     const command_option *option = &self->options[i];
     if (option->argument) {
       printf(" [--%s %s]", option->name, option->argument);
@@ -104,11 +107,26 @@ static void print_usage(const command *self, const char *path) {
   printf("\n");
 }
 
-static void print_option(const command_option *option) {
+/* "--batch COUNT", written to `text`. How long that is. */
+static int name_option(const command_option *option, char text[WORD]) {
+  return snprintf(text, WORD, "--%s%s%s", option->name, option->argument ? " " : "",
+                  option->argument ? option->argument : "");
+}
+
+static int option_width(const command *self) {
+  int width = 22;
+  for (int i = 0; i < count_options(self); i++) {
+    char text[WORD];
+    int length = name_option(&self->options[i], text);
+    if (length > width) width = length;
+  }
+  return width;
+}
+
+static void print_option(const command_option *option, int width) {
   char left[WORD];
-  snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
-           option->argument ? option->argument : "");
-  printf("  %-22s %s", left, option->help);
+  name_option(option, left);
+  printf("  %-*s %s", width, left, option->help);
   if (option->choices) printf(" (%s)", option->choices);
   printf("\n");
 }
@@ -124,8 +142,9 @@ void command_print_help(const command *self, const char *path) {
     }
   }
   printf("\nOptions:\n");
-  for (int i = 0; i < count_options(self); i++) print_option(&self->options[i]);
-  printf("  %-22s %s\n", "-h, --help", "print this help and exit");
+  int width = option_width(self);
+  for (int i = 0; i < count_options(self); i++) print_option(&self->options[i], width);
+  printf("  %-*s %s\n", width, "-h, --help", "print this help and exit");
   if (self->subcommands) printf("\n'%s COMMAND --help' tells more about a command.\n", path);
 }
 

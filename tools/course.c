@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "course.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +31,20 @@ static int make_recipe_model(const course *c, session *s) {
   return c->loss ? goal_choose(&s->goal, s->model, &s->lesson, c->loss, c->path) : EXIT_SUCCESS;
 }
 
+/* Variables belong to the strategy in whose scope they are made: where the file says no shape, the samples do. */
+static int build(const course *c, const session *s) {
+  helio_shape batch = helio_array_shape(s->lesson.x);
+  batch.extent[0] = -1;
+  if (helio_model_input_type(s->model, 0)) return EXIT_SUCCESS;
+  HELIO_SCOPE(s->strategy) helio_model_build(s->model, batch);
+  return helio_error_pending() ? command_library_failure(c->path) : EXIT_SUCCESS;
+}
+
 static int make_own_model(const course *c, session *s) {
   HELIO_SCOPE(s->strategy) s->model = model_file_read(c->architecture, c->path);
   int status = s->model ? lesson_read(&s->lesson, c->data, s->model, c->path) : EXIT_FAILURE;
   if (status == EXIT_SUCCESS) status = lesson_suit(&s->lesson, s->model, c->path);
+  if (status == EXIT_SUCCESS) status = build(c, s);
   return status == EXIT_SUCCESS ? goal_choose(&s->goal, s->model, &s->lesson, c->loss, c->path) : status;
 }
 
@@ -125,6 +133,12 @@ static void add_callbacks(const course *c, session *s, helio_callback **callback
   if (c->timeline) callbacks[count++] = helio_timeline(c->timeline);
 }
 
+/* What is measured does not depend on the batch, so it need not be larger than what is computed at a time. */
+static int64_t validation_batch(const course *c, const session *s) {
+  int64_t at_a_time = recipe_of(c)->micro_batch * helio_num_replicas(s->strategy);
+  return at_a_time && at_a_time < s->batch ? at_a_time : s->batch;
+}
+
 static helio_history *fit(const course *c, session *s) {
   lesson *l = &s->lesson;
   int64_t samples = lesson_count(l->x), buffer = recipe_of(c)->buffer ? recipe_of(c)->buffer : samples;
@@ -132,11 +146,12 @@ static helio_history *fit(const course *c, session *s) {
                          .model = s->model,
                          .dataset = lesson_batches(l, l->x, l->y, s->batch, c->in_order ? 0 : buffer),
                          .epochs = (int)s->epochs,
+                         .micro_batch = recipe_of(c)->micro_batch,
                          .checkpoint = c->checkpoint,
                          .checkpoint_every_steps = c->checkpoint_every,
                          .resume = c->resume,
                          .verbose = c->quiet || c->json ? HELIO_QUIET : HELIO_VERBOSE};
-  if (l->test_x) o.validation = lesson_batches(l, l->test_x, l->test_y, s->batch, 0);
+  if (l->test_x) o.validation = lesson_batches(l, l->test_x, l->test_y, validation_batch(c, s), 0);
   add_callbacks(c, s, o.callbacks);
   return helio_error_pending() ? NULL : helio_fit_with(&o);
 }

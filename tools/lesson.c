@@ -2,6 +2,7 @@
 #include "lesson.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "command.h"
 
@@ -73,6 +74,14 @@ static int suit(helio_array **x, const helio_model *model, const char *path) {
   return *x ? EXIT_SUCCESS : command_library_failure(path);
 }
 
+/* A model that does not know its input yet takes what its first layer does. */
+static helio_type input_type(const helio_model *model) {
+  helio_type known = helio_model_input_type(model, 0);
+  const helio_layer *first = helio_model_layer_count(model) > 0 ? helio_model_layer(model, 0) : NULL;
+  if (known || !first) return known;
+  return strcmp(helio_layer_class(first), "Embedding") == 0 ? HELIO_INT32 : HELIO_FLOAT32;
+}
+
 int lesson_suit(lesson *l, const helio_model *model, const char *path) {
   if (helio_model_input_shape(model, 1).rank > 0) {
     return command_failure(path, "%s takes several inputs; this command gives one: write a program (helio_fit)",
@@ -80,6 +89,6 @@ int lesson_suit(lesson *l, const helio_model *model, const char *path) {
   }
   int status = suit(&l->x, model, path);
   if (status == EXIT_SUCCESS) status = suit(&l->test_x, model, path);
-  l->type = helio_model_input_type(model, 0);
+  l->type = input_type(model);
   return status;
 }

@@ -14,6 +14,10 @@
  * Images of 28 × 28 bytes, 10 classes
  */
 
+/* Images that a device computes at a time: what the first convolution makes of them has 11 MB then, and not 177 as for
+ * 4096. It is faster, too. */
+enum { AT_A_TIME = 256 };
+
 static bool take_images(lesson *l, const helio_samples *train, const helio_samples *test) {
   *l = (lesson){.y = train->y, .test_y = test->y, .type = HELIO_FLOAT32, .divisor = 255};
   l->x = helio_array_reshape(train->x, HELIO_SHAPE(-1, 28, 28, 1));
@@ -75,16 +79,15 @@ static helio_model *make_line(const char *name, const lesson *l) {
 
 const recipe recipes[] = {
     {.name = "fashion-mnist",
-     .summary = "images of clothes, 10 kinds; two convolutions",
      .set = "fashion-mnist",
      .take = take_images,
      .make_model = make_image_model,
      .optimizer = "adam",
      .goal = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
      .batch = 128,
+     .micro_batch = AT_A_TIME,
      .epochs = 10},
     {.name = "mnist",
-     .summary = "images of digits; two convolutions, large batches",
      .set = "mnist",
      .take = take_images,
      .make_model = make_image_model,
@@ -92,9 +95,9 @@ const recipe recipes[] = {
      .goal = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
      .batch = 4096,
      .for_each_replica = true,
+     .micro_batch = AT_A_TIME,
      .epochs = 10},
     {.name = "reuters",
-     .summary = "topics of news, 46 of them; an embedding and two convolutions",
      .set = "reuters",
      .take = take_texts,
      .make_model = make_text_model,
@@ -104,7 +107,6 @@ const recipe recipes[] = {
      .epochs = 10,
      .buffer = 1000},
     {.name = "linear",
-     .summary = "a line through a point; needs no data",
      .take = make_points,
      .make_model = make_line,
      .optimizer = "sgd",
@@ -144,7 +146,9 @@ static int check_place(const recipe *r, const char *data, const char *path) {
   if (access(data, R_OK) != 0) return command_failure(path, "--data %s: %s", data, strerror(errno));
   char **files = helio_data_files(r->set, data);
   if (!files) return command_library_failure(path);
-  bool there = strncmp(files[0], data, strlen(data)) == 0;
+  size_t length = strlen(data);
+  while (length > 1 && data[length - 1] == '/') length--;
+  bool there = strncmp(files[0], data, length) == 0 && (!files[0][length] || files[0][length] == '/');
   free(files);
   if (there) return EXIT_SUCCESS;
   return command_failure(path, "%s is not in %s; 'helio data get %s --to %s' brings it there", r->set, data, r->set,

@@ -57,7 +57,7 @@ const command command_summary = {
     .summary = "Lists the layers of a recipe's model or of a file",
     .description = "A file is a saved model (.safetensors) or an architecture that Keras has written (.json).",
     .operands = "RECIPE|FILE",
-    .operand_words = "fashion-mnist|mnist|reuters|linear",
+    .operand_words = RECIPE_WORDS,
     .options = options,
     .run = run_summary,
 };

@@ -191,14 +191,9 @@ static int run_train(const command_line *line) {
 const command command_train = {
     .name = "train",
     .summary = "Trains a model on one device or on several",
-    .description = "Recipes:\n"
-                   "  fashion-mnist  images of clothes, 10 kinds: two convolutions, Adam, batches of 128\n"
-                   "  mnist          images of digits: the same model, batches of 4096 for each device\n"
-                   "  reuters        topics of news, 46 of them: an embedding, two convolutions, Nadam, batches of 32\n"
-                   "  linear         a line through a point: SGD, batches of 10; needs no data\n"
-                   "'helio data get NAME' brings the data of the first three.",
+    .description = RECIPE_HELP "'helio data get NAME' brings the data of the first three.",
     .operands = "RECIPE",
-    .operand_words = "fashion-mnist|mnist|reuters|linear",
+    .operand_words = RECIPE_WORDS,
     .options = options,
     .run = run_train,
 };

@@ -105,7 +105,9 @@ typedef struct hi_riders {
 /* A number that no other list of tensors of the process has. */
 uint64_t hi_list_number(void);
 
-/* helio_minimize() with riders, NULL: none; and riders without gradients. */
+/* helio_apply_gradients() and helio_minimize() with riders, NULL: none; and riders without gradients. */
+helio_status hi_apply_gradients(helio_optimizer *optimizer, const helio_gradients *gradients,
+                                const helio_variables *variables, hi_riders *riders);
 helio_status hi_minimize(helio_optimizer *optimizer, helio_tape *tape, helio_tensor *loss,
                          const helio_variables *variables, hi_riders *riders);
 helio_status hi_ride(hi_riders *riders);

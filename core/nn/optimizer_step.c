@@ -419,17 +419,23 @@ static void take_gradients(step *s, const helio_gradients *gradients) {
   }
 }
 
-helio_status helio_apply_gradients(helio_optimizer *optimizer, const helio_gradients *gradients,
-                                   const helio_variables *variables) {
+helio_status hi_apply_gradients(helio_optimizer *optimizer, const helio_gradients *gradients,
+                                const helio_variables *variables, hi_riders *riders) {
   step s;
-  helio_status status = hi_enter(__func__);
-  if (!status) status = check(optimizer, gradients, variables);
-  if (status || variables->count == 0) return status; /* of no variables there is no step, as in Keras */
+  helio_status status = check(optimizer, gradients, variables);
+  if (status) return status;
+  if (variables->count == 0) return riders ? hi_ride(riders) : HELIO_OK; /* no step, as in Keras */
   helio_scope pool = helio_pool_enter();
-  if (!step_begin(&s, optimizer, variables, NULL)) take_gradients(&s, gradients);
+  if (!step_begin(&s, optimizer, variables, riders)) take_gradients(&s, gradients);
   status = step_end(&s);
   helio_pool_leave(&pool);
   return status;
+}
+
+helio_status helio_apply_gradients(helio_optimizer *optimizer, const helio_gradients *gradients,
+                                   const helio_variables *variables) {
+  helio_status status = hi_enter(__func__);
+  return status ? status : hi_apply_gradients(optimizer, gradients, variables, NULL);
 }
 
 /* What was told of stands in the list, or its sum does; the rest is put in now. */

@@ -117,8 +117,8 @@ static void mark_useful(walk *w) {
   }
 }
 
-static helio_status collect(walk *w, int slot, const hi_gradient *gradient) {
-  hi_gradient sum = *gradient, *total = &w->gradients[slot];
+static helio_status add_to(hi_gradient *total, const hi_gradient *gradient) {
+  hi_gradient sum = *gradient;
   if (total->values) {
     helio_status status = hi_gradient_sum_of(total, gradient, &sum);
     if (status) return status;
@@ -127,6 +127,18 @@ static helio_status collect(walk *w, int slot, const hi_gradient *gradient) {
   hi_gradient_drop(total);
   *total = sum;
   return HELIO_OK;
+}
+
+helio_status hi_gradients_add(helio_gradients *total, const helio_gradients *more) {
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < total->count && !status; i++) {
+    if (more->list[i].values) status = add_to(&total->list[i], &more->list[i]);
+  }
+  return status;
+}
+
+static helio_status collect(walk *w, int slot, const hi_gradient *gradient) {
+  return add_to(&w->gradients[slot], gradient);
 }
 
 static helio_status check_versions(const hi_tape_node *node) {

@@ -48,6 +48,9 @@ helio_gradients *hi_gradient_of(const helio_gradient_options *options, hi_gradie
 /* A list of `count` without gradients, owned by the innermost pool. */
 helio_gradients *hi_gradients_new(int count);
 
+/* Adds a list of as many to it. */
+helio_status hi_gradients_add(helio_gradients *total, const helio_gradients *more);
+
 /* The whole tensor of a gradient that may be rows; NULL with the error set. There is a gradient. */
 helio_tensor *hi_gradient_dense(const hi_gradient *gradient);
 

@@ -39,7 +39,11 @@ typedef struct hi_task {
   int input_count;
   const double *class_weights; /* NULL: none */
   int class_count;
+  int64_t micro_batch; /* samples that a replica trains on at a time, if it has more; 0: all */
 } hi_task;
+
+/* Can the gradients of a batch be added up from parts of it, by this loss? Sets the error if not. */
+bool hi_trains_in_portions(const helio_model *model, const helio_loss *loss);
 
 /* Steps for helio_run() whose argument is a hi_task. Those of training and testing give the loss of the whole batch,
  * and add to all that is measured; the third gives the model's results. */

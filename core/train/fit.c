@@ -333,12 +333,12 @@ static helio_status run_epochs(fitting *f) {
 
 static helio_status check(const helio_fit_options *o) {
   if (o->epochs < 0 || o->initial_epoch < 0 || o->steps_per_epoch < 0 || o->validation_steps < 0 ||
-      o->validation_frequency < 0 || (o->class_weights && o->class_count < 1)) {
+      o->validation_frequency < 0 || o->micro_batch < 0 || (o->class_weights && o->class_count < 1)) {
     return hi_fail(HELIO_INVALID_ARGUMENT,
                    "epochs %d, initial_epoch %d, steps_per_epoch %lld, validation_steps %lld, validation_frequency %d, "
-                   "class_count %d: none may be negative, and weights of classes need their number",
+                   "micro_batch %lld, class_count %d: none may be negative, and weights of classes need their number",
                    o->epochs, o->initial_epoch, (long long)o->steps_per_epoch, (long long)o->validation_steps,
-                   o->validation_frequency, o->class_count);
+                   o->validation_frequency, (long long)o->micro_batch, o->class_count);
   }
   if (o->checkpoint_every_steps < 0 || o->checkpoint_every_epochs < 0 || o->keep_checkpoints < HELIO_ALL) {
     return hi_fail(
@@ -396,10 +396,14 @@ static helio_status prepare(fitting *f) {
   helio_training *t = &f->pass.training;
   helio_status status = check(o);
   if (!status) status = hi_pass_begin(&f->pass, o->model, o->verbose, o->callbacks);
+  if (!status && o->micro_batch && !hi_trains_in_portions(o->model, f->pass.task.compiled->loss)) {
+    status = helio_error_pending();
+  }
   if (!status) status = take_samples(f);
   if (status) return status;
   f->pass.task.class_weights = o->class_weights;
   f->pass.task.class_count = o->class_count;
+  f->pass.task.micro_batch = o->micro_batch;
   t->epoch = o->initial_epoch;
   t->epochs = o->epochs ? o->epochs : 1;
   t->steps = o->steps_per_epoch ? o->steps_per_epoch : hi_pass_steps(f->batches, "trained on");

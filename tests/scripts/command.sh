@@ -257,6 +257,16 @@ expect_json "all(row['collective'] == 'local' and 0 < row['fastest_microseconds'
 expect_status 0 bench training --quick --json --replicas 3 --batch 100
 expect_json "data['samples'] == 2560 and data['batch'] == 100 and data['epochs'] == 3 and len(data['devices']) == 3"
 expect_json "0 < data['slowest'] <= data['samples_per_second'] <= data['fastest'] and data['collective'] == 'local'"
+expect_status 0 bench training --quick --json --model reuters
+expect_json "data['model'] == 'reuters' and data['batch'] == 32 and data['source'] == 'made up'"
+for model in mnist mlp reuters; do
+  printf '2\n1\n' | "$helio" bench training --model $model --batch 4 --by-line >"$work/out" 2>"$work/err" ||
+    fail "helio bench training --model $model --by-line: $(cat "$work/err")"
+  { echo '['; sed '1s/$/,/' "$work/out"; echo ']'; } >"$work/lines" && mv "$work/lines" "$work/out"
+  expect_json "[row['steps'] for row in data] == [2, 1] and all(row['seconds'] > 0 for row in data)"
+done
+echo many | "$helio" bench training --by-line >"$work/out" 2>"$work/err" && fail "--by-line takes many for a number"
+grep -q "should be a number of steps, not 'many'" "$work/err" || fail "--by-line: $(cat "$work/err")"
 expect_status 0 bench training --quick
 expect_output "on 1 device"
 

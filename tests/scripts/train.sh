@@ -23,6 +23,13 @@ expect_refusal() {
 expect_error 2 "helio train: which recipe? 'helio train --help' lists them" train
 expect_error 2 "helio train: unknown recipe 'mnsit'; did you mean 'mnist'?" train mnsit
 expect_error 2 "unknown recipe 'qqqq'; there are fashion-mnist, mnist, reuters, linear" train qqqq
+names=$(sed -n "s/.*; there are //p" "$work/err" | tr -d ,) # help and completion know all of them, and no others
+expect_status 0 train --help
+for name in $names; do grep -q "^  $name  " "$work/out" || fail "the recipe $name is not in the help"; done
+[ "$(sed -n '/^Recipes:/,/^.helio/s/^  [a-z]/&/p' "$work/out" | wc -l)" -eq "$(echo "$names" | wc -w)" ] ||
+  fail "help has other recipes than $names"
+expect_status 0 completion bash
+expect_output "words='$names'"
 expect_error 2 "one recipe at a time; there is 'linear' too" train mnist linear
 expect_error 2 "unknown option '--no-shufle'; did you mean '--no-shuffle'?" train linear --no-shufle
 expect_error 2 "unknown option '--epcohs'; did you mean '--epochs'?" train linear --epcohs=3
@@ -116,12 +123,6 @@ expect_output "one-device on CPU:0"
 expect_output 'Model: "linear"'
 expect_output "Epoch 2/2"
 expect_output "After 2 epochs, 200 steps: loss 0.0000"
-
-# What could not serve and was replaced.
-export HELIO_PLUGIN_PATH=$HELIO_TEST_BUILD/tests/plugins/refusing/.libs:$HELIO_TEST_BUILD/backends/cpu/.libs
-expect_status 0 train linear --json --logical cpu:0=2
-expect_json "data['collective'] in ('reduce-to-one', 'local') and (data['collective'] == 'local' or 'nccl' in data['fallbacks'][0])"
-unset HELIO_PLUGIN_PATH
 
 # --- As TensorFlow: from the start values of make_traces.py, in the order of the file --------------------------------
 
@@ -314,6 +315,14 @@ expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --lr 0.05
 expect_json "data['loss'] < 1e-3 and data['mean_absolute_error'] < 0.03 and data['accuracy'] is None"
 expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --loss mae --epochs 1
 expect_output "mean_absolute_error, adam"
+# An architecture that says no shape, on two devices; and what files may have wrong.
+own_model 1 linear | grep -v InputLayer >"$work/shapeless.json"
+expect_status 0 train --model "$work/shapeless.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --logical cpu:0=2 --json
+expect_json "data['loss'] < 1e-3 and len(data['devices']) == 2"
+printf 'a,b,label\n1,x,0\n2,y,1\n' >"$work/words.csv"
+expect_error 1 "$work/words.csv" train --model "$work/own.json" --data "$work/words.csv"
+printf 'a,b,label\n' >"$work/empty.csv"
+expect_status 1 train --model "$work/own.json" --data "$work/empty.csv"
 expect_error 1 "a sample of the data has the shape (2,), the model takes (28, 28, 1)" \
   train --model "$work/model.json" --data "$work/sides.csv"
 echo a >"$work/one.csv"
@@ -322,6 +331,18 @@ expect_error 2 "--data takes an .npz, .csv or .tsv file or the name of a set her
   train --model "$work/own.json" --data "$work/own.json"
 expect_error 1 "has neither x_train and y_train nor x and y" train --model "$work/own.json" --data "$golden/data/deflated.npz"
 if python3 -c '' 2>/dev/null; then
+  # Functional ones, as Keras 3 has written them.
+  python3 - "$golden/nn/architectures.safetensors" "$work" <<'END'
+import json, struct, sys
+with open(sys.argv[1], "rb") as file:
+    header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+for name in "listed", "skip":
+    open(f"{sys.argv[2]}/{name}.json", "w").write(json.loads(header["__metadata__"][name])["json"])
+END
+  awk 'BEGIN { print "a,b,c,label"; for (i = 0; i < 60; i++) print i % 2 "," i % 3 "," i % 5 "," i % 2 }' >"$work/three.csv"
+  expect_status 0 train --model "$work/listed.json" --data "$work/three.csv" --epochs 1
+  expect_output "sparse_categorical_crossentropy from logits"
+  expect_error 1 "takes several inputs; this command gives one" train --model "$work/skip.json" --data "$work/three.csv"
   python3 - "$work/own.npz" <<'END'
 import struct, sys, zipfile
 def npy(kind, shape, data):

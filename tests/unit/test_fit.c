@@ -608,6 +608,96 @@ static void data_that_run_out(void **state) {
   }
 }
 
+/* ---- portions of a batch ---- */
+
+/* Gradients that are dense and by rows, a regularizer, weights of samples. */
+static helio_model *portioned_model(bool words, helio_loss *loss) {
+  helio_layer *last = helio_dense(CLASSES, .activation = HELIO_SOFTMAX);
+  helio_set_seed(5);
+  helio_model *model =
+      words ? helio_sequential({helio_embedding(9, 3), helio_flatten(), last}, .input_shape = HELIO_SHAPE(FEATURES),
+                               .type = HELIO_FLOAT64)
+            : helio_sequential({helio_dense(8, .activation = HELIO_TANH, .kernel_regularizer = {.l2 = 0.01}), last},
+                               .input_shape = HELIO_SHAPE(FEATURES), .type = HELIO_FLOAT64);
+  helio_compile(model, .optimizer = helio_adam(0.02), .loss = loss,
+                .metrics = {helio_sparse_categorical_accuracy(.type = HELIO_FLOAT64)});
+  assert_made(model);
+  return model;
+}
+
+typedef struct portioned {
+  double numbers[MOST_NUMBERS];
+  int count;
+} portioned;
+
+/* Two epochs: weights, then loss and accuracy of both. */
+static portioned train_portioned(bool words, helio_loss_reduction reduction, int replicas, int64_t micro_batch) {
+  static int32_t numbers[SAMPLES * FEATURES];
+  static double weights[SAMPLES];
+  portioned p;
+  for (int i = 0; i < SAMPLES * FEATURES; i++) numbers[i] = i * 5 % 9;
+  for (int i = 0; i < SAMPLES; i++) weights[i] = 1 + i % 3;
+  helio_strategy *strategy =
+      replicas == 1 ? helio_one_device(device_name()) : mirrored_over(replicas, NULL, "reduce-to-one");
+  helio_model *model = NULL;
+  HELIO_SCOPE(strategy) {
+    model = portioned_model(words, helio_sparse_categorical_crossentropy(.reduction = reduction));
+  }
+  helio_array *x = words ? helio_array_of(numbers, HELIO_SHAPE(SAMPLES, FEATURES), .type = HELIO_INT32) : some_x();
+  helio_history *history =
+      helio_fit(model, .x = x, .y = some_y(), .batch_size = 16, .no_shuffle = true, .epochs = 2,
+                .sample_weights = helio_array_of(weights, HELIO_SHAPE(SAMPLES), .type = HELIO_FLOAT64),
+                .micro_batch = micro_batch, .verbose = HELIO_QUIET);
+  assert_made(history);
+  read_weights(model, p.numbers, &p.count);
+  for (int epoch = 0; epoch < 2; epoch++) {
+    p.numbers[p.count++] = helio_history_value(history, "loss", epoch);
+    p.numbers[p.count++] = helio_history_value(history, "sparse_categorical_accuracy", epoch);
+  }
+  helio_release(model);
+  return p;
+}
+
+static void portions_add_up_to_the_batch(void **state) {
+  (void)state;
+  static const struct {
+    bool words;
+    helio_loss_reduction reduction;
+    int replicas;
+    int64_t micro_batch;
+  } cases[] = {
+      {false, HELIO_LOSS_MEAN, 1, 5},   {false, HELIO_LOSS_MEAN, 3, 2}, {true, HELIO_LOSS_MEAN, 1, 1},
+      {true, HELIO_LOSS_MEAN, 2, 3},    {false, HELIO_LOSS_SUM, 1, 4},  {false, HELIO_LOSS_SUM, 2, 3},
+      {false, HELIO_LOSS_MEAN, 1, 16}, /* as many as there are, and more */
+      {false, HELIO_LOSS_MEAN, 2, 100},
+  };
+  start_wrapped("");
+  for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    portioned expected = train_portioned(cases[i].words, cases[i].reduction, 1, 0);
+    portioned found = train_portioned(cases[i].words, cases[i].reduction, cases[i].replicas, cases[i].micro_batch);
+    assert_int_equal(found.count, expected.count);
+    assert_near(found.numbers, expected.numbers, expected.count, 1e-9);
+  }
+}
+
+static void what_cannot_be_portioned(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *dropping = make_model();
+    assert_null(helio_fit(dropping, .x = some_x(), .y = some_y(), .micro_batch = 4, .verbose = HELIO_QUIET));
+    expect_error(HELIO_NOT_SUPPORTED, "has layers that look at several samples together or draw numbers");
+    assert_null(helio_fit(dropping, .x = some_x(), .y = some_y(), .micro_batch = -1, .verbose = HELIO_QUIET));
+    expect_error(HELIO_INVALID_ARGUMENT, "micro_batch -1");
+    helio_release(dropping);
+    helio_model *weighted =
+        portioned_model(false, helio_sparse_categorical_crossentropy(.reduction = HELIO_LOSS_WEIGHTED_MEAN));
+    assert_null(helio_fit(weighted, .x = some_x(), .y = some_y(), .micro_batch = 4, .verbose = HELIO_QUIET));
+    expect_error(HELIO_NOT_SUPPORTED, "sparse_categorical_crossentropy divides by what counts in the whole batch");
+    helio_release(weighted);
+  }
+}
+
 int main(void) {
   remember_environment();
   const struct CMUnitTest tests[] = {
@@ -629,6 +719,8 @@ int main(void) {
       TEST(endless_data),
       TEST(wrong_calls),
       TEST(data_that_run_out),
+      TEST(portions_add_up_to_the_batch),
+      TEST(what_cannot_be_portioned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

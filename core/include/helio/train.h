@@ -255,6 +255,12 @@ typedef struct helio_fit_options {
 
   helio_callback *callbacks[HELIO_MOST_CALLBACKS]; /* up to the first NULL, in this order */
   helio_verbosity verbose;                         /* 0: HELIO_VERBOSE */
+
+  /* Samples that a replica computes at a time, if its part of a batch has more: gradients are added up, which needs
+   * less memory and gives the same step, to rounding. Not for models with layers that look at several samples together
+   * or draw numbers (BatchNormalization, Dropout) or of the user's own, nor for a mean that is divided by weights or by
+   * classes that count, which are errors. 0: all at once. */
+  int64_t micro_batch;
 } helio_fit_options;
 
 /* What was measured in each epoch; owned by the pool. NULL if the training failed. */

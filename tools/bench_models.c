@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench_models.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Networks
+ */
+
+/* 12,810 weights. */
+static helio_model *make_mnist(const bench_model *self) {
+  return helio_sequential({helio_conv2d(16, 3, .activation = HELIO_RELU), helio_max_pool2d(),
+                           helio_conv2d(32, 3, .activation = HELIO_RELU), helio_max_pool2d(), helio_flatten(),
+                           helio_dense(self->classes, .activation = HELIO_SOFTMAX)},
+                          .input_shape = self->input);
+}
+
+/* 669,706 weights. */
+static helio_model *make_mlp(const bench_model *self) {
+  return helio_sequential({helio_dense(512, .activation = HELIO_RELU), helio_dense(512, .activation = HELIO_RELU),
+                           helio_dense(self->classes, .activation = HELIO_SOFTMAX)},
+                          .input_shape = self->input);
+}
+
+/* 332,856 weights, most of them of words. */
+static helio_model *make_reuters(const bench_model *self) {
+  return helio_sequential({helio_embedding(self->words, 7), helio_conv1d(64, 5, .activation = HELIO_RELU),
+                           helio_max_pool1d(2), helio_conv1d(32, 3, .activation = HELIO_RELU), helio_max_pool1d(2),
+                           helio_flatten(), helio_dense(self->classes, .activation = HELIO_SOFTMAX)},
+                          .input_shape = self->input);
+}
+
+static helio_optimizer *make_adam(void) {
+  return helio_adam();
+}
+
+static helio_optimizer *make_nadam(void) {
+  return helio_nadam();
+}
+
+static const bench_model models[] = {
+    {"mnist", 256, {3, {28, 28, 1}}, 0, 10, make_mnist, make_adam},
+    {"mlp", 128, {1, {784}}, 0, 10, make_mlp, make_adam},
+    {"reuters", 32, {1, {300}}, 30982, 46, make_reuters, make_nadam},
+};
+
+const bench_model *bench_model_of(const char *name) {
+  for (size_t i = 0; name && i < sizeof models / sizeof models[0]; i++) {
+    if (strcmp(models[i].name, name) == 0) return &models[i];
+  }
+  return &models[0];
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Data
+ */
+
+static uint32_t next_random(uint64_t *state) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)(*state >> 33);
+}
+
+static void *take_memory(size_t count) {
+  void *memory = malloc(count * sizeof(int32_t));
+  if (memory) return memory;
+  fprintf(stderr, "helio: out of memory\n");
+  exit(EXIT_FAILURE);
+}
+
+static helio_array *make_numbers(const helio_shape *shape, size_t count) {
+  uint64_t state = 1;
+  float *numbers = take_memory(count);
+  for (size_t i = 0; i < count; i++) numbers[i] = (float)(next_random(&state) >> 7) * 0x1p-24f;
+  helio_array *array = helio_array_of(numbers, *shape, .type = HELIO_FLOAT32);
+  free(numbers);
+  return array;
+}
+
+static helio_array *make_whole_numbers(const helio_shape *shape, size_t count, int below) {
+  uint64_t state = 2;
+  int32_t *numbers = take_memory(count);
+  for (size_t i = 0; i < count; i++) numbers[i] = (int32_t)(next_random(&state) % (uint32_t)below);
+  helio_array *array = helio_array_of(numbers, *shape, .type = HELIO_INT32);
+  free(numbers);
+  return array;
+}
+
+bool bench_make_up(const bench_model *self, int64_t count, helio_samples *samples) {
+  helio_shape shape = {.rank = self->input.rank + 1, .extent = {count}};
+  size_t elements = (size_t)count;
+  for (int i = 0; i < self->input.rank; i++) {
+    shape.extent[i + 1] = self->input.extent[i];
+    elements *= (size_t)self->input.extent[i];
+  }
+  samples->x = self->words ? make_whole_numbers(&shape, elements, self->words) : make_numbers(&shape, elements);
+  samples->y = make_whole_numbers(&HELIO_SHAPE(count), (size_t)count, self->classes);
+  return samples->x && samples->y;
+}
