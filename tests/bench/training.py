@@ -21,6 +21,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -99,10 +100,10 @@ class Runner:
 
     def calibrate(self, seconds):
         """How many steps take so long; the first are not counted."""
-        self.take(3)
-        rate = self.take(3)
+        self.take(2)
+        rate = self.take(1)
         if rate * seconds > 10:
-            rate = self.take(max(3, int(rate * seconds / 4)))
+            rate = self.take(int(rate * seconds / 4))
         self.steps = max(2, round(rate * seconds))
 
     def measure(self):
@@ -119,15 +120,20 @@ class Runner:
 def start(options, name, model, batch):
     if name == "helio":
         command = [options.helio, "bench", "training", "--model", model, "--batch", str(batch), "--by-line"]
-        return Runner(name, command, options.threads)
-    command = [sys.executable, __file__, "--threads", str(options.threads), "--seconds", str(options.seconds)]
-    runner = Runner(name, command + ["--worker", name, f"{model}-{batch}"], options.threads)
-    about = runner.read()
-    assert about["weights"] == WEIGHTS[model], f"{name} has another {model}: {about['weights']} weights"
-    runner.version, runner.way, runner.tried = about["version"], about["way"], about["tried"]
-    for way, reason in about["failed"].items():
-        print(f"  not measured: {way}: {reason}", file=sys.stderr)
-    return runner
+    else:
+        command = [sys.executable, __file__, "--threads", str(options.threads), "--seconds", str(options.seconds),
+                   "--worker", name, f"{model}-{batch}"]
+    return Runner(name, command, options.threads)
+
+
+def get_ready(runner, model, seconds):
+    """Peers tell first what they have chosen."""
+    if runner.name in PEERS:
+        runner.about = runner.read()
+        assert runner.about["weights"] == WEIGHTS[model], f"another {model}: {runner.about}"
+        for way, reason in runner.about["failed"].items():
+            print(f"  not measured: {way}: {reason}", file=sys.stderr)
+    runner.calibrate(seconds)
 
 
 # ---- the other side: ways to take steps, of which the fastest is kept -----------------------------------------------
@@ -143,17 +149,18 @@ def made_up(np, model, batch):
     return x, random.integers(0, CLASSES[model], BATCHES * batch).astype(np.int32)
 
 
-def steps_for(run, seconds):
-    """Steps that take about so long."""
-    begin = time.perf_counter()
-    run(3)
-    return max(3, int(3 * seconds / (time.perf_counter() - begin)))
-
-
 def rate_of(run, steps):
     begin = time.perf_counter()
     run(steps)
     return steps / (time.perf_counter() - begin)
+
+
+def steps_for(run, seconds):
+    """Steps that take about so long; asked twice, because beginning takes its time too."""
+    steps = 1
+    for _ in range(2):
+        steps = max(1, int(rate_of(run, steps) * seconds))
+    return steps
 
 
 def fastest(ways, seconds):
@@ -162,7 +169,7 @@ def fastest(ways, seconds):
     for name, make in ways.items():
         try:
             run = make()
-            run(3)  # compiles
+            run(2)  # compiles; some do so again for what the first step has left
             steps = steps_for(run, seconds / 4)
             rates[name] = max(rate_of(run, steps) for _ in range(3)), run
         except Exception as error:  # whatever it is, this way cannot be taken
@@ -325,7 +332,7 @@ def compare(options, peers, model, batch):
             print(f"{model}, batches of {batch}: {name} gets ready", file=sys.stderr)
             runners[name] = start(options, name, model, batch)
             stack.callback(runners[name].end)
-            runners[name].calibrate(options.seconds)
+            get_ready(runners[name], model, options.seconds)
         time.sleep(PAUSE)
         rates = {name: [] for name in runners}
         for i in range(options.rounds):
@@ -341,8 +348,9 @@ def describe(model, batch, runners, rates):
     result = {"model": model, "batch": batch, "steps_per_second": statistics.median(rates["helio"]), "peers": {}}
     for name in list(rates)[1:]:
         ratios = [ours / theirs for ours, theirs in zip(rates["helio"], rates[name])]
+        about = runners[name].about
         result["peers"][name] = {
-            "version": runners[name].version, "way": runners[name].way, "tried": runners[name].tried,
+            "version": about["version"], "way": about["way"], "tried": about["tried"],
             "steps_per_second": statistics.median(rates[name]), "ratio": statistics.median(ratios),
             "least": min(ratios), "greatest": max(ratios)}
     return result
@@ -371,6 +379,9 @@ def main():
         print(f"{PEERS[name]} is not installed for {sys.executable}", file=sys.stderr)
     if not peers:
         return 77
+    if os.getloadavg()[0] > 0.5:
+        print(f"the machine is busy (load {os.getloadavg()[0]:.1f}): what follows is worth little", file=sys.stderr)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the processes that were started
     results = [compare(options, peers, model, batch) for model, batch in chosen_cases(options)]
     if options.json:
         print(json.dumps({"threads": options.threads, "rounds": options.rounds, "cases": results}, indent=2))
