@@ -225,6 +225,7 @@ static void test_a_real_training(void **state) {
     assert_non_null(strstr(contents_of(path), ">loss<"));
     assert_non_null(strstr(contents_of(path), ">mae<"));
     assert_null(strstr(contents_of(path), ">validation<"));
+    helio_release(model);
   }
 }
 
