@@ -10,7 +10,7 @@
 /* Symbol, kind, default, choices, the most that an INTEGER or SECONDS may be, help. */
 #define HI_SETTING_LIST(X)                                                                                             \
   X(BACKEND, TEXT, "auto", "", 0,                                                                                      \
-    "Backends in order of preference, such as cuda?,hip?,cpu. A plain name must be usable, one with ? may be absent; " \
+    "Backends in order of preference, separated by commas. A plain name must be usable, one with ? may be absent; "    \
     "auto: every one that is usable, accelerators first. The CPU is always loaded, as host")                           \
   X(PLUGIN_PATH, TEXT, "", "", 0,                                                                                      \
     "Folders or files searched for plugins before the installed ones, separated by colons")                            \
