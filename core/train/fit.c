@@ -83,7 +83,7 @@ static void heed_signal(fitting *f) {
   if (f->heeds_signals) f->signal = hi_signals_asked();
   if (!f->signal) return;
   t->stop = true;
-  hi_log(HELIO_LOG_WARNING, "%s: the training ends behind step %lld, a checkpoint in %s lets it go on",
+  hi_log(HELIO_LOG_INFO, "%s: the training ends behind step %lld, a checkpoint in %s lets it go on",
          f->signal == SIGINT ? "SIGINT" : "SIGTERM", (long long)t->total_steps, f->options->checkpoint);
 }
 
