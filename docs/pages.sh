@@ -6,7 +6,7 @@
 #
 # What a command does and its options are cut out of helio.1, which has all commands; names and synopses are what
 # `helio help` prints.
-set -eu
+set -eu -o pipefail
 export LC_ALL=C
 helio=$1 whole=$2 folder=$3
 
@@ -48,7 +48,7 @@ examples_of() {
 version() { sed -n 's/^\.TH .*"\(Heliostat [0-9.]*\)".*/\1/p' "$whole"; }
 
 write_page() { # command
-  local name=$1 below
+  local name=$1 below command
   cat <<END
 .\\" SPDX-License-Identifier: Apache-2.0
 .\\" Written by docs/pages.sh from helio.1 and \`helio help\`: make -C build/docs pages. A test compares.
@@ -88,5 +88,6 @@ END
 }
 
 for command in $(commands_of); do
-  write_page "$command" >"$folder/helio-$command.1"
+  write_page "$command" >"$folder/helio-$command.new"
+  mv "$folder/helio-$command.new" "$folder/helio-$command.1"
 done
