@@ -153,13 +153,6 @@ static bool measure(const bench_options *bench, json_t *result, bool as_json) {
   return done && set(result, "start_ms", bench_start(bench));
 }
 
-long long bench_number(const char *text, long long otherwise, long long most) {
-  char *end;
-  if (!text) return otherwise;
-  long long number = strtoll(text, &end, 10);
-  return *end || end == text || number < 1 || number > most ? -1 : number;
-}
-
 int bench_finish(const char *path, json_t *result, bool json, void (*show)(const json_t *result)) {
   if (!result) return command_library_failure(path);
   if (json) {

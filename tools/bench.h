@@ -21,9 +21,6 @@ double bench_seconds(void); /* of a clock that never jumps */
 /* Sorts the values. */
 double bench_median(double *values, int count);
 
-/* An option's number from 1 to `most`; `otherwise` if it was not given, −1 if it is none. */
-long long bench_number(const char *text, long long otherwise, long long most);
-
 /* Ends a command that has made this result, NULL with the library's error pending: prints it as JSON or by `show` and
  * gives the exit status. */
 int bench_finish(const char *path, json_t *result, bool json, void (*show)(const json_t *result));

@@ -5,17 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recipes.h"
+
 /* ---------------------------------------------------------------------------------------------------------------------
  * Networks
  */
-
-/* 12,810 weights. */
-static helio_model *make_mnist(const bench_model *self) {
-  return helio_sequential({helio_conv2d(16, 3, .activation = HELIO_RELU), helio_max_pool2d(),
-                           helio_conv2d(32, 3, .activation = HELIO_RELU), helio_max_pool2d(), helio_flatten(),
-                           helio_dense(self->classes, .activation = HELIO_SOFTMAX)},
-                          .input_shape = self->input);
-}
 
 /* 669,706 weights. */
 static helio_model *make_mlp(const bench_model *self) {
@@ -24,26 +18,20 @@ static helio_model *make_mlp(const bench_model *self) {
                           .input_shape = self->input);
 }
 
-/* 332,856 weights, most of them of words. */
-static helio_model *make_reuters(const bench_model *self) {
-  return helio_sequential({helio_embedding(self->words, 7), helio_conv1d(64, 5, .activation = HELIO_RELU),
-                           helio_max_pool1d(2), helio_conv1d(32, 3, .activation = HELIO_RELU), helio_max_pool1d(2),
-                           helio_flatten(), helio_dense(self->classes, .activation = HELIO_SOFTMAX)},
-                          .input_shape = self->input);
+helio_model *bench_model_make(const bench_model *self) {
+  const recipe *r = recipe_named(self->name);
+  return r ? r->make_model(r->name, &(lesson){.words = self->words}) : make_mlp(self);
 }
 
-static helio_optimizer *make_adam(void) {
-  return helio_adam();
-}
-
-static helio_optimizer *make_nadam(void) {
-  return helio_nadam();
+helio_optimizer *bench_model_optimizer(const bench_model *self) {
+  const recipe *r = recipe_named(self->name);
+  return helio_optimizer_named(r ? r->optimizer : "adam");
 }
 
 static const bench_model models[] = {
-    {"mnist", 256, {3, {28, 28, 1}}, 0, 10, make_mnist, make_adam},
-    {"mlp", 128, {1, {784}}, 0, 10, make_mlp, make_adam},
-    {"reuters", 32, {1, {300}}, 30982, 46, make_reuters, make_nadam},
+    {"mnist", 256, {3, {28, 28, 1}}, 0, 10},
+    {"mlp", 128, {1, {784}}, 0, 10},
+    {"reuters", 32, {1, {300}}, 30982, 46},
 };
 
 const bench_model *bench_model_of(const char *name) {

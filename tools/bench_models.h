@@ -14,9 +14,10 @@ typedef struct bench_model {
   helio_shape input; /* of one sample */
   int words;         /* samples are whole numbers below this; 0: numbers from 0 to 1 */
   int classes;
-  helio_model *(*make)(const struct bench_model *self);
-  helio_optimizer *(*make_optimizer)(void);
 } bench_model;
+
+helio_model *bench_model_make(const bench_model *self);
+helio_optimizer *bench_model_optimizer(const bench_model *self);
 
 /* One of BENCH_MODELS; NULL: the first. */
 const bench_model *bench_model_of(const char *name);

@@ -139,10 +139,9 @@ static void show(const json_t *result) {
 }
 
 static int run_bench_data(const command_line *line) {
-  long long batch = bench_number(line->values[BATCH], 4096, 1000000);
-  if (batch < 0) {
-    return command_usage_error(line->path, "--batch needs a number of samples, not '%s'", line->values[BATCH]);
-  }
+  int64_t batch = 4096;
+  int status = command_integer(line, options, BATCH, 1, 1000000, &batch);
+  if (status) return status;
   bench_options bench = {.device = bench_device(line->values[DEVICE]), .quick = line->values[QUICK] != NULL};
   json_t *result = NULL;
   if (bench.device) {

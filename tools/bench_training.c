@@ -41,8 +41,8 @@ typedef struct trainer {
 } trainer;
 
 static void make(trainer *t, const bench_model *model) {
-  t->model = model->make(model);
-  t->optimizer = model->make_optimizer();
+  t->model = bench_model_make(model);
+  t->optimizer = bench_model_optimizer(model);
   t->loss = helio_sparse_categorical_crossentropy();
 }
 
@@ -98,8 +98,9 @@ static int follow_lines(trainer *t, helio_strategy *strategy, helio_distributed_
                         int size) {
   while (fgets(text, size, stdin)) {
     text[strcspn(text, "\n")] = 0;
-    long long steps = bench_number(text, -1, MOST_STEPS);
-    if (steps < 0) return EXIT_USAGE;
+    char *end;
+    long long steps = strtoll(text, &end, 10);
+    if (*end || end == text || steps < 1 || steps > MOST_STEPS) return EXIT_USAGE;
     double start = bench_seconds();
     if (!take_steps(t, strategy, iterator, steps)) return EXIT_FAILURE;
     printf("{\"steps\": %lld, \"seconds\": %.9f}\n", steps, bench_seconds() - start);
@@ -199,19 +200,13 @@ static int run_bench_training(const command_line *line) {
       .made_up = line->values[MODEL] != NULL,
       .quick = line->values[QUICK] != NULL,
   };
-  bench.batch = bench_number(line->values[BATCH], bench.model->batch, 1000000);
-  long long replicas = bench_number(line->values[REPLICAS], 0, MOST_REPLICAS);
-  if (bench.batch < 0) {
-    return command_usage_error(line->path, "--batch needs a number of samples, not '%s'", line->values[BATCH]);
-  }
-  if (replicas < 0) {
-    return command_usage_error(line->path, "--replicas needs a number up to %d, not '%s'", MOST_REPLICAS,
-                               line->values[REPLICAS]);
-  }
-  helio_set_log_level(HELIO_LOG_WARNING);
+  int64_t replicas = 0;
+  bench.batch = bench.model->batch;
+  int status = command_integer(line, options, BATCH, 1, 1000000, &bench.batch);
+  if (!status) status = command_integer(line, options, REPLICAS, 1, MOST_REPLICAS, &replicas);
+  if (status) return status;
   if (replicas > 0 && !cut_device((int)replicas)) return command_library_failure(line->path);
   json_t *result = NULL;
-  int status = EXIT_SUCCESS;
   HELIO_POOL {
     if (line->values[BY_LINE]) {
       status = run_by_line(line->path, &bench);

@@ -43,6 +43,7 @@ int command_failure(const char *path, const char *format, ...) {
 int command_library_failure(const char *path) {
   helio_error error = {.message = ""};
   helio_status status = helio_error_take(&error);
+  if (!status) status = HELIO_OUT_OF_MEMORY;
   return command_failure(path, "%s", error.message[0] ? error.message : helio_status_text(status));
 }
 

@@ -75,7 +75,7 @@ int command_integer(const command_line *line, const command_option *options, int
                     int64_t *number);
 int command_real(const command_line *line, const command_option *options, int option, double *number); /* above 0 */
 
-/* The library's pending error, which is taken. */
+/* The library's pending error, which is taken; where there is none, it was this command that had no memory. */
 int command_library_failure(const char *path);
 
 /* "unknown KIND 'WORD'; did you mean 'NAME'?" */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "course.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,10 @@ static int build(const course *c, const session *s) {
 static int make_own_model(const course *c, session *s) {
   HELIO_SCOPE(s->strategy) s->model = model_file_read(c->architecture, c->path);
   int status = s->model ? lesson_read(&s->lesson, c->data, s->model, c->path) : EXIT_FAILURE;
+  if (status == EXIT_SUCCESS && !s->lesson.x) {
+    status = command_failure(c->path, "%s has only samples for testing; x_train and y_train are needed, or x and y",
+                             c->data);
+  }
   if (status == EXIT_SUCCESS) status = lesson_suit(&s->lesson, s->model, c->path);
   if (status == EXIT_SUCCESS) status = build(c, s);
   return status == EXIT_SUCCESS ? goal_choose(&s->goal, s->model, &s->lesson, c->loss, c->path) : status;
@@ -63,6 +68,7 @@ static void count_steps(const course *c, session *s) {
   int64_t needed = c->limit && s->steps ? (c->limit + s->steps - 1) / s->steps : recipe_of(c)->epochs;
   s->epochs = c->epochs ? c->epochs : needed;
   s->tally.limit = c->limit;
+  s->tally.rate = c->scaling == HELIO_SCALE_NONE ? c->rate : 0; /* a rate that grows is a matter of the steps */
 }
 
 /* Five epochs, as those who found the rule took, but half of the training at the most. */
@@ -79,6 +85,7 @@ static helio_optimizer *make_optimizer(const course *c, session *s) {
   double rate = c->rate > 0 ? c->rate : c->optimizer ? 0 : r->rate;
   if (rate > 0) helio_optimizer_set_learning_rate(optimizer, rate);
   s->warmup = warmup_of(s);
+  s->rate = optimizer ? helio_optimizer_learning_rate(optimizer) : 0;
   helio_scale_learning_rate(optimizer, c->scaling, helio_num_replicas(s->strategy), s->warmup);
   return helio_error_pending() ? NULL : optimizer;
 }
@@ -103,18 +110,19 @@ static int prepare(const course *c, session *s) {
  * Training
  */
 
-static helio_status begin_epoch(void *user, helio_training *t) {
-  tally *count = user;
-  count->steps = t->total_steps;
-  if (count->limit && t->total_steps >= count->limit) t->stop = true; /* one that goes on may have had enough */
-  return HELIO_OK;
-}
-
-static helio_status count_batch(void *user, helio_training *t) {
+/* Behind each step, and before the first one of an epoch: a training that goes on may have had enough. */
+static helio_status count_steps_taken(void *user, helio_training *t) {
   tally *count = user;
   count->steps = t->total_steps;
   if (count->limit && t->total_steps >= count->limit) t->stop = true;
   return HELIO_OK;
+}
+
+/* A training that goes on has the rate of its checkpoint, unless the command line names one. */
+static helio_status take_rate(void *user, helio_training *t) {
+  const tally *count = user;
+  return count->rate > 0 && t->total_steps > 0 ? helio_optimizer_set_learning_rate(t->optimizer, count->rate)
+                                               : HELIO_OK;
 }
 
 static helio_status end_epoch(void *user, helio_training *t) {
@@ -126,9 +134,9 @@ static helio_status end_epoch(void *user, helio_training *t) {
 
 static void add_callbacks(const course *c, session *s, helio_callback **callbacks) {
   int count = 0;
-  callbacks[count++] =
-      helio_callback(.user = &s->tally, .epoch_begin = begin_epoch, .batch_end = count_batch, .epoch_end = end_epoch);
-  if (c->log) callbacks[count++] = helio_json_logger(c->log, .append = c->resume);
+  callbacks[count++] = helio_callback(.user = &s->tally, .train_begin = take_rate, .epoch_begin = count_steps_taken,
+                                      .batch_end = count_steps_taken, .epoch_end = end_epoch);
+  if (c->log) callbacks[count++] = helio_json_logger(c->log);
   if (c->tensorboard) callbacks[count++] = helio_tensorboard(c->tensorboard);
   if (c->timeline) callbacks[count++] = helio_timeline(c->timeline);
 }
@@ -171,14 +179,26 @@ static int plot(const course *c, const session *s, const helio_history *history)
   return problem ? command_failure(c->path, "--plot %s", problem) : EXIT_SUCCESS;
 }
 
+/* It is no failure, but nobody wants it. */
+static void warn_of_nonsense(const course *c, const helio_history *history) {
+  int epochs = helio_history_epochs(history);
+  if (epochs == 0 || isfinite(helio_history_value(history, "loss", epochs - 1))) return;
+  command_failure(c->path,
+                  "warning: the loss is no number any more; a smaller --lr may help, or data without empty cells");
+}
+
 static int finish(const course *c, session *s, const helio_history *history) {
   int signal = helio_history_signal(history);
   int saved = signal ? EXIT_SUCCESS : save(c, s), drawn = signal ? EXIT_SUCCESS : plot(c, s, history);
   if (c->json) report_json(s, history);
   if (!c->json && !c->quiet) report_text(s, history);
   if (!c->json && !c->quiet && !signal) report_files(c, saved == EXIT_SUCCESS, drawn == EXIT_SUCCESS);
+  if (!signal) warn_of_nonsense(c, history);
   if (!signal) return saved != EXIT_SUCCESS ? saved : drawn;
-  command_failure(c->path, "%s behind step %lld; a checkpoint of it is in %s, and --resume goes on from there",
+  bool written = helio_history_checkpoint_step(history) == s->tally.steps;
+  command_failure(c->path,
+                  written ? "%s behind step %lld; a checkpoint of it is in %s, and --resume goes on from there"
+                          : "%s behind step %lld, of which no checkpoint was written; those before it are in %s",
                   strsignal(signal), (long long)s->tally.steps, c->checkpoint);
   return 128 + signal;
 }

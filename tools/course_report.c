@@ -37,19 +37,26 @@ static void print_devices(const session *s) {
   printf("\n");
 }
 
+static void print_rate(const course *c, const session *s) {
+  if (c->scaling == HELIO_SCALE_NONE || s->device_count == 1) {
+    printf(" with a rate of %g\n", s->rate);
+    return;
+  }
+  double factor = c->scaling == HELIO_SCALE_LINEAR ? s->device_count : sqrt(s->device_count);
+  if (s->warmup == 0) {
+    printf(" with a rate of %g, %g times %g for %d replicas\n", s->rate * factor, factor, s->rate, s->device_count);
+    return;
+  }
+  printf(" with a rate that grows from %g in %" PRId64 " step%s to %g times as much, for %d replicas\n", s->rate,
+         s->warmup, s->warmup == 1 ? "" : "s", factor, s->device_count);
+}
+
 static void print_goal(const course *c, const session *s) {
   printf("%s", s->goal.loss);
   if (s->goal.from_logits) printf(" from logits");
   if (!c->recipe && !c->loss) printf(" (by the last layer and the labels; --loss chooses another)");
   printf(", %s", helio_optimizer_name(s->optimizer));
-  double begin = helio_optimizer_learning_rate(s->optimizer);
-  if (c->scaling == HELIO_SCALE_NONE || s->device_count == 1) {
-    printf(" with a rate of %g\n", begin);
-    return;
-  }
-  double factor = c->scaling == HELIO_SCALE_LINEAR ? s->device_count : sqrt(s->device_count);
-  printf(" with a rate that grows from %g in %" PRId64 " steps to %g times as much, for %d replicas\n", begin,
-         s->warmup, factor, s->device_count);
+  print_rate(c, s);
 }
 
 void report_begin(const course *c, const session *s) {
@@ -69,6 +76,11 @@ static double last_of(const helio_history *history, const char *name) {
   return epochs ? helio_history_value(history, name, epochs - 1) : NAN;
 }
 
+/* NaN has a sign that says nothing. */
+static double without_sign(double value) {
+  return isnan(value) ? NAN : value;
+}
+
 static double samples_per_second(const session *s) {
   return s->tally.samples > 0 && s->tally.seconds > 0 ? (double)s->tally.samples / s->tally.seconds : NAN;
 }
@@ -76,10 +88,11 @@ static double samples_per_second(const session *s) {
 void report_text(const session *s, const helio_history *history) {
   int epochs = helio_history_epochs(history);
   if (epochs == 0) return;
-  printf("After %d epoch%s, %" PRId64 " steps:", epochs, epochs == 1 ? "" : "s", s->tally.steps);
+  printf("After %d epoch%s, %" PRId64 " step%s:", epochs, epochs == 1 ? "" : "s", s->tally.steps,
+         s->tally.steps == 1 ? "" : "s");
   for (int i = 0; i < helio_history_count(history); i++) {
     const char *name = helio_history_name(history, i);
-    printf("%s %s %.4f", i ? "," : "", name, last_of(history, name));
+    printf("%s %s %.4f", i ? "," : "", name, without_sign(last_of(history, name)));
   }
   printf("\n");
 }
@@ -96,10 +109,6 @@ void report_files(const course *c, bool saved, bool drawn) {
 /* ---------------------------------------------------------------------------------------------------------------------
  * For programs
  */
-
-json_t *report_number(double value) {
-  return isfinite(value) ? json_real(value) : json_null();
-}
 
 static json_t *devices_json(const session *s) {
   json_t *devices = json_array();
@@ -137,14 +146,16 @@ void report_json(const session *s, const helio_history *history) {
   static const char *const always[] = {"loss", "accuracy", "val_loss", "val_accuracy"};
   json_t *result = json_object();
   const char *collective = helio_strategy_collective(s->strategy);
-  for (int i = 0; i < 4; i++) output_set(result, always[i], report_number(last_of(history, always[i])));
+  for (size_t i = 0; i < sizeof always / sizeof always[0]; i++) {
+    output_set(result, always[i], output_number(last_of(history, always[i])));
+  }
   for (int i = 0; i < helio_history_count(history); i++) {
     const char *name = helio_history_name(history, i);
-    output_set(result, name, report_number(last_of(history, name)));
+    output_set(result, name, output_number(last_of(history, name)));
   }
   output_set(result, "epochs", json_integer(helio_history_epochs(history)));
   output_set(result, "steps", json_integer(s->tally.steps));
-  output_set(result, "samples_per_second", report_number(samples_per_second(s)));
+  output_set(result, "samples_per_second", output_number(samples_per_second(s)));
   output_set(result, "devices", devices_json(s));
   output_set(result, "strategy", output_text(devices_kind(s->strategy)));
   output_set(result, "collective", *collective ? output_text(collective) : json_null());

@@ -3,13 +3,12 @@
 #ifndef COURSE_REPORT_H
 #define COURSE_REPORT_H
 
-#include <jansson.h>
-
 #include "course.h"
 
 /* What is counted while it trains. */
 typedef struct tally {
   int64_t limit;   /* of steps, behind which it ends; 0: none */
+  double rate;     /* that the command line asks for; 0: none */
   int64_t steps;   /* since the training began, resumed ones among them */
   int64_t samples; /* of the epochs that ended */
   double seconds;  /* for these, without validation */
@@ -25,6 +24,7 @@ typedef struct session {
   helio_model *model;
   helio_optimizer *optimizer;
   int64_t batch, steps, epochs; /* the global batch, steps of an epoch */
+  double rate;                  /* of the optimizer, before it was scaled */
   int64_t warmup;               /* steps in which the rate grows, if it is scaled */
   tally tally;
 } session;
@@ -35,8 +35,5 @@ void report_begin(const course *c, const session *s); /* data, devices, the mode
 void report_text(const session *s, const helio_history *history);
 void report_files(const course *c, bool saved, bool drawn);
 void report_json(const session *s, const helio_history *history);
-
-/* A number for JSON, which has no word for those that are not finite: they are null. */
-json_t *report_number(double value);
 
 #endif

@@ -33,7 +33,7 @@ typedef struct request {
   const command_line *line;
   const char *set;
   char folder[PATH_MAX]; /* where the files go */
-  long timeout;
+  int64_t timeout;
   json_t *results;
 } request;
 
@@ -238,17 +238,6 @@ static int get_from_folder(request *self, const char *given) {
  * The command
  */
 
-static int read_timeout(const command_line *line, long *timeout) {
-  const char *text = line->values[TIMEOUT];
-  char *end = NULL;
-  *timeout = USUAL_TIMEOUT;
-  if (!text) return EXIT_SUCCESS;
-  errno = 0;
-  *timeout = strtol(text, &end, 10);
-  if (end != text && !*end && !errno && *timeout >= 1 && *timeout <= MOST_TIMEOUT) return EXIT_SUCCESS;
-  return command_usage_error(line->path, "--timeout takes seconds from 1 to %d, not '%s'", MOST_TIMEOUT, text);
-}
-
 static int check_places(const command_line *line) {
   const char *from = line->values[FROM], *to = line->values[TO];
   if ((from && !*from) || (to && !*to)) {
@@ -292,7 +281,7 @@ static int get(request *self) {
 }
 
 static int run_get(const command_line *line) {
-  request self = {.line = line};
+  request self = {.line = line, .timeout = USUAL_TIMEOUT};
   char message[DOWNLOAD_MESSAGE];
   if (line->operand_count != 1) {
     return command_usage_error(line->path, line->operand_count ? "takes one set of data at a time"
@@ -300,7 +289,7 @@ static int run_get(const command_line *line) {
   }
   self.set = line->operands[0];
   int status = data_check_name(line->path, self.set);
-  if (status == EXIT_SUCCESS) status = read_timeout(line, &self.timeout);
+  if (status == EXIT_SUCCESS) status = command_integer(line, options, TIMEOUT, 1, MOST_TIMEOUT, &self.timeout);
   if (status == EXIT_SUCCESS) status = check_places(line);
   if (status != EXIT_SUCCESS) return status;
   if (!data_source_of(self.set, 0)) return command_failure(line->path, "no source of %s is known", self.set);

@@ -2,17 +2,19 @@
 /* helio eval: how good a saved model is. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "command.h"
-#include "course_report.h"
+#include "goal.h"
 #include "output.h"
 #include "saved_model.h"
 
 enum { RECIPE, DATA, LOSS, BATCH, DEVICE, JSON };
 
 static const command_option options[] = {
-    [RECIPE] = {"recipe", "NAME", NULL, "evaluate on this recipe's data; unless given, the one it was trained by"},
-    [DATA] = {"data", "DIR|FILE", NULL, "where the samples are"},
+    [RECIPE] = {"recipe", "NAME", RECIPE_WORDS,
+                "evaluate on this recipe's data; unless given, the one it was trained by"},
+    [DATA] = {"data", "DIR|FILE", NULL, "where the recipe's samples are, a file of samples, or a set's name"},
     [LOSS] = {"loss", "NAME", NULL, "in place of the one that suits the model"},
     [BATCH] = {"batch", "COUNT", NULL, "samples of a batch (256)"},
     [DEVICE] = {"device", "NAME", NULL, "run on this device, not on the preferred one"},
@@ -20,29 +22,20 @@ static const command_option options[] = {
     {0},
 };
 
-/* Samples and goal, those of the recipe or of a file. */
+/* Samples, and the goal that suits the model; on samples of a recipe its metrics, too. */
 static int take_samples(const command_line *line, saved_model *m, goal *g) {
-  const char *data = line->values[DATA];
-  int status;
-  if (m->recipe) {
-    *g = m->recipe->goal;
-    status = recipe_load(m->recipe, data, &m->lesson, line->path);
-  } else if (data) {
-    status = lesson_read(&m->lesson, data, m->model, line->path);
-  } else {
-    return saved_model_ask(m, line->path);
-  }
-  if (!status) status = lesson_suit(&m->lesson, m->model, line->path);
-  if (!status && (!m->recipe || line->values[LOSS])) {
-    status = goal_choose(g, m->model, &m->lesson, line->values[LOSS], line->path);
-  }
+  bool of_recipe = false;
+  int status = saved_model_take(m, line->values[DATA], lesson_read, line->path, &of_recipe);
+  if (!status) status = goal_choose(g, m->model, &m->lesson, line->values[LOSS], line->path);
+  bool as_trained = !status && of_recipe && strcmp(g->loss, m->recipe->goal.loss) == 0;
+  if (as_trained) memcpy(g->metrics, m->recipe->goal.metrics, sizeof g->metrics);
   return status;
 }
 
 static void print(helio_logs *logs, int64_t samples, bool json) {
   json_t *result = json_object();
   for (int i = 0; i < helio_logs_count(logs); i++) {
-    output_set(result, helio_logs_name(logs, i), report_number(helio_logs_value(logs, i)));
+    output_set(result, helio_logs_name(logs, i), output_number(helio_logs_value(logs, i)));
   }
   output_set(result, "samples", json_integer(samples));
   if (json) {
@@ -87,8 +80,9 @@ static int run_eval(const command_line *line) {
 const command command_eval = {
     .name = "eval",
     .summary = "Evaluates a saved model",
-    .description = "On the samples for testing of the recipe that it was trained by, or on those of a file, of which\n"
-                   "x_test and y_test are taken, or all where there are none of these.",
+    .description =
+        "On the samples for testing of the recipe that it was trained by, of a known set, or of a file: .npz\n"
+        "with x_test and y_test, else x and y, or .csv or .tsv with a column of labels.",
     .operands = "FILE",
     .options = options,
     .run = run_eval,

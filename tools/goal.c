@@ -24,8 +24,27 @@ static json_t *last_layer(const json_t *model) {
   return count ? json_array_get(layers, count - 1) : NULL;
 }
 
+static bool only_moves(const json_t *layer) {
+  static const char *const classes[] = {"Flatten", "Reshape", "Permute", "Dropout"};
+  const char *class = json_string_value(json_object_get(layer, "class_name"));
+  for (size_t i = 0; class && i < sizeof classes / sizeof classes[0]; i++) {
+    if (strcmp(class, classes[i]) == 0) return true;
+  }
+  return false;
+}
+
+/* Of a functional model the layer before is not known by its place. */
+static json_t *last_that_computes(const json_t *model) {
+  json_t *last = last_layer(model), *layers = json_object_get(json_object_get(model, "config"), "layers");
+  bool sequential = !json_object_get(json_object_get(model, "config"), "output_layers");
+  for (size_t i = json_array_size(layers); sequential && i > 1 && only_moves(last); i--) {
+    last = json_array_get(layers, i - 2);
+  }
+  return last;
+}
+
 static char *activation_in(const json_t *model) {
-  json_t *last = last_layer(model), *config = json_object_get(last, "config");
+  json_t *last = last_that_computes(model), *config = json_object_get(last, "config");
   const char *class = json_string_value(json_object_get(last, "class_name"));
   const char *name = json_string_value(json_object_get(config, "activation"));
   if (class && json_object_get(config, "layers")) return activation_in(last); /* a model in the model */

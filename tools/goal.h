@@ -21,7 +21,7 @@ helio_status goal_compile(const goal *g, helio_model *model, helio_optimizer *op
 int goal_choose(goal *g, helio_model *model, lesson *l, const char *loss, const char *path);
 
 /* The activation of the model's last layer as Keras calls it; "" where none is found. To be freed with free(); NULL
- * with the error pending. */
+ * with the error pending, or where this command has no memory. */
 char *goal_activation(helio_model *model);
 
 #endif

@@ -62,6 +62,7 @@ static int refuse_shape(const helio_shape *samples, const helio_shape *wanted, c
 static int suit(helio_array **x, const helio_model *model, const char *path) {
   helio_shape wanted = helio_model_input_shape(model, 0);
   if (!*x) return EXIT_SUCCESS;
+  if (helio_array_elements(*x) == 0) return command_failure(path, "the data have no samples");
   helio_shape has = helio_array_shape(*x), shape = {.rank = wanted.rank + 1, .extent = {has.extent[0]}};
   if (wanted.rank == 0 || fits(&has, &wanted)) return EXIT_SUCCESS;
   bool same = has.rank > 0 && elements_of(&has, 1) == elements_of(&wanted, 0);
@@ -82,6 +83,15 @@ static helio_type input_type(const helio_model *model) {
   return strcmp(helio_layer_class(first), "Embedding") == 0 ? HELIO_INT32 : HELIO_FLOAT32;
 }
 
+/* Does it make numbers from 0 to 1 of bytes by itself? */
+static bool rescales(const helio_model *model) {
+  for (int i = 0; i < helio_model_layer_count(model); i++) {
+    const char *class = helio_layer_class(helio_model_layer(model, i));
+    if (strcmp(class, "InputLayer") != 0) return strcmp(class, "Rescaling") == 0;
+  }
+  return false;
+}
+
 int lesson_suit(lesson *l, const helio_model *model, const char *path) {
   if (helio_model_input_shape(model, 1).rank > 0) {
     return command_failure(path, "%s takes several inputs; this command gives one: write a program (helio_fit)",
@@ -90,5 +100,6 @@ int lesson_suit(lesson *l, const helio_model *model, const char *path) {
   int status = suit(&l->x, model, path);
   if (status == EXIT_SUCCESS) status = suit(&l->test_x, model, path);
   l->type = input_type(model);
+  if (rescales(model)) l->divisor = 0;
   return status;
 }

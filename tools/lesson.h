@@ -20,7 +20,8 @@ int64_t lesson_count(const helio_array *samples); /* 0 for NULL */
  * must live as long. */
 helio_dataset *lesson_batches(lesson *l, helio_array *x, helio_array *y, int64_t batch, int64_t buffer);
 
-/* The features in the shape and the type that the model takes them in: (n, 28, 28) and (n, 784) become (n, 28, 28, 1).
+/* The features in the shape and the type that the model takes them in: (n, 28, 28) and (n, 784) become (n, 28, 28, 1);
+ * bytes stay what they are for a model that begins with a layer Rescaling.
  * The exit status, after a message that begins with `path`. */
 int lesson_suit(lesson *l, const helio_model *model, const char *path);
 

@@ -27,21 +27,38 @@ static bool has(char *const *names, const char *name) {
   return false;
 }
 
+/* Both of a pair, or none: features without labels teach nothing, and to leave them out would be a surprise. */
+static int read_pair(char *const *names, const char *file, const char *const pair[2], helio_array **x, helio_array **y,
+                     const char *path) {
+  bool first = has(names, pair[0]), second = has(names, pair[1]);
+  if (first != second) {
+    return command_failure(path, "%s has %s but no %s", file, pair[!first], pair[first]);
+  }
+  if (!first) return EXIT_SUCCESS;
+  *x = helio_read_npz(file, pair[0]);
+  *y = helio_read_npz(file, pair[1]);
+  return *x && *y ? EXIT_SUCCESS : command_library_failure(path);
+}
+
 static int read_archive(lesson *l, const char *file, const char *path) {
+  static const char *const whole[] = {"x", "y"}, *const train[] = {"x_train", "y_train"},
+                           *const test[] = {"x_test", "y_test"};
   char **names = helio_npz_names(file);
   if (!names) return command_library_failure(path);
-  bool split = has(names, "x_train") && has(names, "y_train"), whole = has(names, "x") && has(names, "y");
-  bool tested = split && has(names, "x_test") && has(names, "y_test");
+  int status = read_pair(names, file, has(names, "x_train") ? train : whole, &l->x, &l->y, path);
+  if (!status) status = read_pair(names, file, test, &l->test_x, &l->test_y, path);
   free(names);
-  if (!split && !whole) {
-    return command_failure(
-        path, "%s has neither x_train and y_train nor x and y; numpy.savez(file, x=…, y=…) writes them", file);
-  }
-  l->x = helio_read_npz(file, split ? "x_train" : "x");
-  l->y = helio_read_npz(file, split ? "y_train" : "y");
-  if (tested) l->test_x = helio_read_npz(file, "x_test");
-  if (tested) l->test_y = helio_read_npz(file, "y_test");
-  return helio_error_pending() ? command_library_failure(path) : EXIT_SUCCESS;
+  if (status || l->x || l->test_x) return status;
+  return command_failure(
+      path, "%s has neither x_train and y_train nor x and y; numpy.savez(file, x=…, y=…) writes them", file);
+}
+
+bool lesson_file_has_lists(const char *file) {
+  helio_sequences *lists = NULL;
+  if (!ends_in(file, ".npz")) return false;
+  HELIO_POOL lists = helio_read_npz_sequences(file, "x");
+  if (!lists) helio_error_take(NULL);
+  return lists;
 }
 
 /* ---- tables ---- */
@@ -76,8 +93,22 @@ static helio_array *features_of(helio_csv *csv, int left_out) {
   return matrix;
 }
 
+/* No column is called by a number. */
+static bool has_names(const helio_csv *csv) {
+  for (int i = 0; i < helio_csv_columns(csv); i++) {
+    char *end;
+    const char *name = helio_csv_name(csv, i);
+    strtod(name, &end);
+    if (end == name || *end) return true;
+  }
+  return false;
+}
+
+/* A table whose first line has only numbers begins with a sample. */
 static helio_csv *open_table(const char *file) {
-  return helio_read_csv(file, ends_in(file, ".tsv") ? '\t' : ',');
+  char separator = ends_in(file, ".tsv") ? '\t' : ',';
+  helio_csv *csv = helio_read_csv(file, separator);
+  return !csv || has_names(csv) ? csv : helio_read_csv(file, separator, .no_header = true);
 }
 
 static int read_table(lesson *l, const char *file, const char *path) {
@@ -108,12 +139,19 @@ static int read_set(lesson *l, const char *name, const helio_model *model, const
 
 /* ---- any ---- */
 
+/* A word that is no file and does not look like one. */
+static bool is_name(const char *data) {
+  return access(data, F_OK) != 0 && !strpbrk(data, "./");
+}
+
+static int read_named(lesson *l, const char *name, const helio_model *model, const char *path) {
+  int status = data_check_name(path, name);
+  return status == EXIT_SUCCESS ? read_set(l, name, model, path) : status;
+}
+
 int lesson_read(lesson *l, const char *data, const helio_model *model, const char *path) {
   *l = (lesson){0};
-  if (access(data, F_OK) != 0 && !strpbrk(data, "./")) {
-    int status = data_check_name(path, data);
-    return status == EXIT_SUCCESS ? read_set(l, data, model, path) : status;
-  }
+  if (is_name(data)) return read_named(l, data, model, path);
   if (access(data, R_OK) != 0) return command_failure(path, "--data %s: %s", data, strerror(errno));
   if (ends_in(data, ".npz")) return read_archive(l, data, path);
   if (is_table(data)) return read_table(l, data, path);
@@ -134,14 +172,16 @@ static helio_array *inputs_of_table(const char *file) {
   return csv ? features_of(csv, label_column(csv)) : NULL;
 }
 
-int lesson_read_inputs(lesson *l, const char *file, const char *path) {
-  if (access(file, R_OK) != 0) return command_failure(path, "--data %s: %s", file, strerror(errno));
-  if (is_table(file)) {
-    l->test_x = inputs_of_table(file);
-  } else if (ends_in(file, ".npz")) {
-    l->test_x = inputs_of_archive(file);
-  } else {
-    l->test_x = ends_in(file, ".npy") ? helio_read_npy(file) : helio_read_idx(file);
-  }
+static helio_array *inputs_of(const char *file) {
+  if (is_table(file)) return inputs_of_table(file);
+  if (ends_in(file, ".npz")) return inputs_of_archive(file);
+  return ends_in(file, ".npy") ? helio_read_npy(file) : helio_read_idx(file);
+}
+
+int lesson_read_inputs(lesson *l, const char *data, const helio_model *model, const char *path) {
+  *l = (lesson){0};
+  if (is_name(data)) return read_named(l, data, model, path);
+  if (access(data, R_OK) != 0) return command_failure(path, "--data %s: %s", data, strerror(errno));
+  l->test_x = inputs_of(data);
   return l->test_x ? EXIT_SUCCESS : command_library_failure(path);
 }

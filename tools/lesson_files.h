@@ -5,12 +5,17 @@
 
 #include "lesson.h"
 
-/* Features and labels: an .npz file with x_train and y_train and, to validate, x_test and y_test, or with x and y; a
- * .csv or .tsv file, whose labels are the column label, class, target or y, else the last one; or a known set's name.
- */
+/* Features and labels: an .npz file with x_train and y_train, or x and y, and, to validate, x_test and y_test, which
+ * may also be all that there is; a .csv or .tsv file, whose labels are the column label, class, target or y, else the
+ * last one; or a known set's name. */
 int lesson_read(lesson *l, const char *data, const helio_model *model, const char *path);
 
-/* Features alone, as the samples for testing: IDX, .npy, .npz (x_test, x, or what there is alone), .csv, .tsv. */
-int lesson_read_inputs(lesson *l, const char *file, const char *path);
+/* Features alone, as the samples for testing: IDX, .npy, .npz (x_test, x, or what there is alone), .csv, .tsv, or a
+ * known set's name. */
+int lesson_read_inputs(lesson *l, const char *data, const helio_model *model, const char *path);
+
+/* Is it an .npz file whose x are Python's lists, as Keras has sets of texts? Only the set's own reader makes arrays of
+ * them. */
+bool lesson_file_has_lists(const char *file);
 
 #endif

@@ -12,6 +12,9 @@
 #include "command.h"
 #include "whole_file.h"
 
+/* What is written has a name with more to it until it is whole. */
+enum { ROOM_FOR_TEMPORARY = 40 };
+
 static bool is_folder(const char *name) {
   struct stat about;
   return stat(name, &about) == 0 && S_ISDIR(about.st_mode);
@@ -40,6 +43,11 @@ int outlet_check_file(const char *option, const char *file, const char *path) {
   if (length == 0 || file[length - 1] == '/' || is_folder(file)) {
     return command_usage_error(path, "--%s takes the name of a file, not of a folder: '%s'", option, file);
   }
+  const char *slash = strrchr(file, '/');
+  if (strlen(slash ? slash + 1 : file) > NAME_MAX - ROOM_FOR_TEMPORARY) {
+    return command_usage_error(path, "--%s: a name of a file has at most %d bytes", option,
+                               NAME_MAX - ROOM_FOR_TEMPORARY);
+  }
   snprintf(folder, sizeof folder, "%s", file);
   go_up(folder);
   if (access(folder, F_OK) == 0 || errno != ENOENT) return try_file(option, file, path);
@@ -54,5 +62,29 @@ int outlet_check_folder(const char *option, const char *folder, const char *path
   snprintf(above, sizeof above, "%s", folder);
   while (access(above, F_OK) != 0 && errno == ENOENT && strcmp(above, ".") != 0) go_up(above);
   snprintf(file, sizeof file, "%s/helio", above);
-  return try_file(option, file, path);
+  const char *problem = whole_file_check(file);
+  return problem ? command_failure(path, "--%s %s: nothing can be written there (%s); choose another place", option,
+                                   folder, problem)
+                 : EXIT_SUCCESS;
+}
+
+/* Without links and detours, also of what is not there yet; NULL: the folder is not there either, or no memory. */
+static char *whole_name(const char *place) {
+  char folder[PATH_MAX], *whole = realpath(place, NULL), *above;
+  if (whole) return whole;
+  const char *slash = strrchr(place, '/');
+  snprintf(folder, sizeof folder, "%s", place);
+  go_up(folder);
+  above = realpath(folder, NULL);
+  if (!above || asprintf(&whole, "%s/%s", above, slash ? slash + 1 : place) < 0) whole = NULL;
+  free(above);
+  return whole;
+}
+
+bool outlet_is_same(const char *one, const char *other) {
+  char *first = whole_name(one), *second = whole_name(other);
+  bool same = first && second ? strcmp(first, second) == 0 : strcmp(one, other) == 0;
+  free(first);
+  free(second);
+  return same;
 }

@@ -4,10 +4,15 @@
 #ifndef OUTLETS_H
 #define OUTLETS_H
 
+#include <stdbool.h>
+
 /* Can a file of this name be written? */
 int outlet_check_file(const char *option, const char *file, const char *path);
 
 /* Can files be written in this folder, which may have to be made? */
 int outlet_check_folder(const char *option, const char *folder, const char *path);
+
+/* Is it one place, however it is spelt? */
+bool outlet_is_same(const char *one, const char *other);
 
 #endif

@@ -2,6 +2,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,6 +182,10 @@ const char *output_bytes(char text[OUTPUT_BYTES], uint64_t bytes) {
 /* ---------------------------------------------------------------------------------------------------------------------
  * JSON
  */
+
+json_t *output_number(double value) {
+  return isfinite(value) ? json_real(value) : json_null();
+}
 
 json_t *output_text(const char *text) {
   json_t *value = json_string(text);

@@ -30,6 +30,9 @@ const char *output_bytes(char text[OUTPUT_BYTES], uint64_t bytes);
 /* A JSON string. Bytes that are not UTF-8, as file names may have, become '?'. */
 json_t *output_text(const char *text);
 
+/* A number; JSON has no word for those that are not finite: they are null. */
+json_t *output_number(double value);
+
 /* The parts of "a|b|c" as an array of strings; "" has none. */
 json_t *output_split(const char *text, const char *separator);
 

@@ -3,18 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "command.h"
-#include "course_report.h"
+#include "goal.h"
 #include "output.h"
 #include "saved_model.h"
 
 enum { RECIPE, DATA, COUNT, BATCH, DEVICE, JSON };
 
 static const command_option options[] = {
-    [RECIPE] = {"recipe", "NAME", NULL, "take inputs as this recipe does; unless given, the one it was trained by"},
-    [DATA] = {"data", "DIR|FILE", NULL, "a file of inputs, or where the recipe's samples are"},
+    [RECIPE] = {"recipe", "NAME", RECIPE_WORDS,
+                "take inputs as this recipe does; unless given, the one it was trained by"},
+    [DATA] = {"data", "DIR|FILE", NULL, "where the recipe's samples are, a file of inputs, or a set's name"},
     [COUNT] = {"count", "N", NULL, "of the first N inputs only"},
     [BATCH] = {"batch", "COUNT", NULL, "samples of a batch (256)"},
     [DEVICE] = {"device", "NAME", NULL, "run on this device, not on the preferred one"},
@@ -24,33 +24,10 @@ static const command_option options[] = {
 
 /* ---- inputs ---- */
 
-static bool is_file(const char *name) {
-  struct stat about;
-  return name && stat(name, &about) == 0 && !S_ISDIR(about.st_mode);
-}
-
-/* Bytes are pixels where the recipe has pixels; other numbers are taken as they are. */
-static int take_file(const command_line *line, saved_model *m) {
-  int status = lesson_read_inputs(&m->lesson, line->values[DATA], line->path);
-  bool bytes = !status && helio_array_type(m->lesson.test_x) == HELIO_UINT8;
-  if (bytes && m->recipe && m->recipe->set && helio_model_input_type(m->model, 0) == HELIO_FLOAT32) {
-    m->lesson.divisor = 255;
-  }
-  return status;
-}
-
 static int take_inputs(const command_line *line, saved_model *m, int64_t count) {
-  const char *data = line->values[DATA];
-  int status;
-  if (is_file(data) || (data && !m->recipe)) {
-    status = take_file(line, m);
-  } else if (m->recipe) {
-    status = recipe_load(m->recipe, data, &m->lesson, line->path);
-  } else {
-    status = saved_model_ask(m, line->path);
-  }
   lesson *l = &m->lesson;
-  if (!status) status = lesson_suit(l, m->model, line->path);
+  bool of_recipe = false;
+  int status = saved_model_take(m, line->values[DATA], lesson_read_inputs, line->path, &of_recipe);
   if (status) return status;
   if (!l->test_x) l->test_x = l->x;
   if (count && count < lesson_count(l->test_x)) l->test_x = helio_array_part(l->test_x, 0, count);
@@ -61,10 +38,10 @@ static int take_inputs(const command_line *line, saved_model *m, int64_t count) 
 
 enum { VALUES, CLASSES, YES_OR_NO };
 
-/* What the numbers of a sample are, by the model's last layer. */
+/* What the numbers of a sample are, by the model's last layer; −1 with the error pending. */
 static int kind_of(helio_model *model, int64_t width) {
   char *activation = goal_activation(model);
-  int kind = VALUES;
+  int kind = activation ? VALUES : -1;
   if (activation && strcmp(activation, "softmax") == 0) kind = CLASSES;
   if (activation && strcmp(activation, "sigmoid") == 0 && width == 1) kind = YES_OR_NO;
   free(activation);
@@ -89,13 +66,13 @@ static json_t *row_json(const float *numbers, int64_t width, int kind) {
   json_t *row = json_object();
   if (kind == VALUES) {
     json_t *values = json_array();
-    for (int64_t i = 0; i < width; i++) output_append(values, report_number(numbers[i]));
+    for (int64_t i = 0; i < width; i++) output_append(values, output_number(numbers[i]));
     output_set(row, "values", values);
     return row;
   }
   answer a = answer_of(numbers, width, kind);
   output_set(row, "class", json_integer(a.class));
-  output_set(row, "probability", report_number(a.probability));
+  output_set(row, "probability", output_number(a.probability));
   return row;
 }
 
@@ -128,8 +105,9 @@ static int predict(const command_line *line, saved_model *m, int64_t batch, int6
   if (status) return status;
   helio_array *answers = helio_predict(m->model, lesson_batches(l, l->test_x, NULL, batch, 0));
   answers = answers ? helio_array_cast(answers, HELIO_FLOAT32) : NULL;
-  if (!answers) return command_library_failure(line->path);
-  print(answers, kind_of(m->model, helio_array_elements(answers) / lesson_count(answers)), line->values[JSON]);
+  int kind = answers ? kind_of(m->model, helio_array_elements(answers) / lesson_count(answers)) : -1;
+  if (kind < 0) return command_library_failure(line->path);
+  print(answers, kind, line->values[JSON]);
   return EXIT_SUCCESS;
 }
 
@@ -151,9 +129,10 @@ const command command_predict = {
     .name = "predict",
     .summary = "Tells the class of each input, by a saved model",
     .description =
-        "Inputs are those of a file (IDX, .npy, .npz with x_test or x, .csv, .tsv), or the samples for testing\n"
-        "of the recipe that the model was trained by. Of a model that gives no probabilities the values are\n"
-        "printed.",
+        "Inputs are those of a file (IDX, .npy, .npz with x_test or x, .csv, .tsv), the samples for testing of a\n"
+        "known set, or of the recipe that the model was trained by. Bytes of a file are taken for pixels, that is\n"
+        "divided by 255, where a recipe's model takes pixels, else as they are. Of a model that gives no\n"
+        "probabilities the values are printed.",
     .operands = "FILE",
     .options = options,
     .run = run_predict,

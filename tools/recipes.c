@@ -124,6 +124,23 @@ const recipe *recipe_named(const char *name) {
   return NULL;
 }
 
+static bool same_layers(const helio_model *one, const helio_model *other) {
+  int count = helio_model_layer_count(one);
+  bool same = count == helio_model_layer_count(other);
+  for (int i = 0; same && i < count; i++) {
+    same = strcmp(helio_layer_class(helio_model_layer(one, i)), helio_layer_class(helio_model_layer(other, i))) == 0;
+  }
+  return same;
+}
+
+const recipe *recipe_of_model(const helio_model *model) {
+  const recipe *r = recipe_named(helio_layer_name(model));
+  helio_model *made = r ? r->make_model(r->name, &(lesson){0}) : NULL;
+  bool same = made && same_layers(model, made);
+  helio_release(made);
+  return same ? r : NULL;
+}
+
 int recipe_unknown(const char *word, const char *path) {
   const char *names[sizeof recipes / sizeof recipes[0]];
   char list[400] = "";

@@ -39,6 +39,9 @@ extern const recipe recipes[]; /* the last one has no name */
 
 const recipe *recipe_named(const char *name); /* NULL: there is none */
 
+/* The recipe that made the model, as its name and its layers tell; NULL: none did, or the error is pending. */
+const recipe *recipe_of_model(const helio_model *model);
+
 /* "unknown recipe 'WORD'; did you mean …", and the exit status. */
 int recipe_unknown(const char *word, const char *path);
 

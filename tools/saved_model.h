@@ -17,7 +17,10 @@ typedef struct saved_model {
  * that has the model's name. The exit status, after a message; the model is NULL then. */
 int saved_model_open(saved_model *m, const command_line *line, const char *recipe_name, const char *device);
 
-/* Says that samples are needed, and how to give them. The exit status. */
-int saved_model_ask(const saved_model *m, const char *path);
+/* Takes samples as `read` finds them in a file of the user's own, or those of the recipe: of a folder, of its set's
+ * file, or, where `data` is NULL, of where sets are looked for. Then the shape that the model takes. The exit status,
+ * after a message; *of_recipe tells which it was. */
+typedef int saved_model_reader(lesson *l, const char *data, const helio_model *model, const char *path);
+int saved_model_take(saved_model *m, const char *data, saved_model_reader *read, const char *path, bool *of_recipe);
 
 #endif

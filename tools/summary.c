@@ -27,6 +27,7 @@ static int make_recipe(const command_line *line, const recipe *r, helio_model **
 
 static int load_file(const command_line *line, const char *word, helio_model **model) {
   if (access(word, F_OK) != 0 && !strpbrk(word, "./")) return recipe_unknown(word, line->path);
+  if (line->values[DATA]) return command_usage_error(line->path, "%s has its layers already: leave --data out", word);
   *model = model_file_read(word, line->path);
   return *model ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -120,6 +120,10 @@ static int check_together(const command_line *line) {
   if (given[BATCH] && given[BATCH_PER_REPLICA]) {
     return command_usage_error(line->path, "--batch and --batch-per-replica exclude each other");
   }
+  if (given[PLOT] && !(strlen(given[PLOT]) > 4 && strcmp(given[PLOT] + strlen(given[PLOT]) - 4, ".svg") == 0)) {
+    return command_usage_error(line->path, "--plot writes a picture in SVG: give it a name that ends in .svg, not '%s'",
+                               given[PLOT]);
+  }
   if (!given[CHECKPOINT] && (given[RESUME] || given[CHECKPOINT_EVERY])) {
     return command_usage_error(line->path, "--%s needs --checkpoint, the folder",
                                options[given[RESUME] ? RESUME : CHECKPOINT_EVERY].name);
@@ -157,22 +161,30 @@ static int read_options(const command_line *line, course *c) {
  */
 
 static const int files[] = {SAVE, LOG, PLOT, TIMELINE};
+static const int others[] = {MODEL, DATA, INIT, CHECKPOINT, TENSORBOARD}; /* that no file may take the place of */
+enum { FILES = sizeof files / sizeof files[0], OTHERS = sizeof others / sizeof others[0] };
 
+static int check_pair(const command_line *line, int one, int other) {
+  const char *const *given = line->values;
+  if (!given[one] || !given[other] || !outlet_is_same(given[one], given[other])) return EXIT_SUCCESS;
+  return command_usage_error(line->path, "--%s and --%s name the same place", options[one].name, options[other].name);
+}
+
+/* Only a model may take the place of the one that it began with. */
 static int check_different(const command_line *line) {
-  for (int i = 0; i < 4; i++) {
-    for (int k = 0; k < i; k++) {
-      const char *one = line->values[files[k]], *other = line->values[files[i]];
-      if (!one || !other || strcmp(one, other) != 0) continue;
-      return command_usage_error(line->path, "--%s and --%s name the same file", options[files[k]].name,
-                                 options[files[i]].name);
+  int status = EXIT_SUCCESS;
+  for (int i = 0; i < FILES; i++) {
+    for (int k = 0; k < i && !status; k++) status = check_pair(line, files[k], files[i]);
+    for (int k = 0; k < OTHERS && !status; k++) {
+      if (files[i] != SAVE || others[k] != INIT) status = check_pair(line, others[k], files[i]);
     }
   }
-  return EXIT_SUCCESS;
+  return status;
 }
 
 static int check_outlets(const command_line *line) {
   int status = check_different(line);
-  for (int i = 0; i < 4 && !status; i++) {
+  for (int i = 0; i < FILES && !status; i++) {
     status = outlet_check_file(options[files[i]].name, line->values[files[i]], line->path);
   }
   if (!status) status = outlet_check_folder("checkpoint", line->values[CHECKPOINT], line->path);
@@ -184,7 +196,6 @@ static int run_train(const command_line *line) {
   int status = read_options(line, &c);
   if (!status) status = check_outlets(line);
   if (status) return status;
-  if (!getenv("HELIO_LOG")) helio_set_log_level(HELIO_LOG_WARNING); /* this command says itself what it does */
   return course_run(&c);
 }
 

@@ -53,9 +53,17 @@ static int start(const device_options *o, const char *path) {
   return command_failure(path, "--logical %s: %s", o->logical, error.message);
 }
 
+/* The devices that helio_mirrored() would take of itself: all of the preferred kind. */
+static int preferred_count(void) {
+  int count = 0;
+  const helio_device *const *list = helio_logical_devices(NULL, &count);
+  if (list && count > 0) helio_logical_devices(list[0]->type, &count);
+  return count;
+}
+
 static bool asks_for_mirrored(const device_options *o, const names *n) {
   if (o->strategy) return strcmp(o->strategy, mirrored) == 0;
-  return n->count > 1 || (o->logical && n->count == 0) || o->weights || o->collective;
+  return n->count > 1 || o->weights || o->collective || (n->count == 0 && preferred_count() > 1);
 }
 
 static int check_one_device(const device_options *o, const names *n, const char *path) {
@@ -79,19 +87,27 @@ static int refuse(const char *path) {
 
 static int choose(const device_options *o, const names *n, const char *path, helio_strategy **strategy) {
   helio_mirrored_options options = {.size = sizeof options, .collective = o->collective};
-  bool several = asks_for_mirrored(o, n);
-  int status = several ? EXIT_SUCCESS : check_one_device(o, n, path);
+  bool one = o->strategy && strcmp(o->strategy, one_device) == 0;
+  int status = one ? check_one_device(o, n, path) : EXIT_SUCCESS;
   if (status == EXIT_SUCCESS && o->weights) status = read_weights(o->weights, options.weights, path);
   if (status == EXIT_SUCCESS) status = start(o, path);
   if (status != EXIT_SUCCESS) return status;
+  bool several = asks_for_mirrored(o, n);
   for (int i = 0; i < n->count; i++) options.devices[i] = n->at[i];
   *strategy = several ? helio_mirrored_with(&options) : helio_one_device(n->count ? n->at[0] : preferred());
+  return *strategy ? EXIT_SUCCESS : refuse(path);
+}
+
+int devices_choose_one(const char *device, const char *path, helio_strategy **strategy) {
+  if (helio_init() != HELIO_OK) return command_library_failure(path);
+  *strategy = helio_one_device(device ? device : preferred());
   return *strategy ? EXIT_SUCCESS : refuse(path);
 }
 
 int devices_choose(const device_options *o, const char *path, helio_strategy **strategy) {
   names n = {.count = 0};
   char *text = o->devices ? strdup(o->devices) : NULL;
+  if (o->devices && !text) return command_failure(path, "out of memory");
   if (text && !cut(text, &n)) {
     free(text);
     return command_usage_error(path, "--devices takes up to %d names, as cpu:0,cpu:1, not '%s'", HELIO_MAX_REPLICAS,

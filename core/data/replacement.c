@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/replacement.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -10,15 +9,18 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "runtime/error.h"
+enum { LONGEST_NAME = 200 /* in a temporary one */ };
 
-enum { LONGEST_NAME = 200 /* in a temporary one */, ABANDONED_SECONDS = 600 };
+static helio_status fail(hi_replacement *new, helio_status status, const char *what) {
+  snprintf(new->problem, sizeof new->problem, "%s%s", new->path, what);
+  return status;
+}
 
-static helio_status fail_file(const hi_replacement *new, const char *doing) {
-  return hi_fail(HELIO_IO_FAILURE, "%s: %s failed: %s", new->path, doing, strerror(errno));
+static helio_status fail_file(hi_replacement *new, const char *doing) {
+  snprintf(new->problem, sizeof new->problem, "%s: %s failed: %s", new->path, doing, strerror(errno));
+  return HELIO_IO_FAILURE;
 }
 
 /* A signal of the program is no failure. */
@@ -41,7 +43,7 @@ static helio_status open_folder(hi_replacement *new) {
   new->target = realpath(new->path, NULL);
   /* If it is not there yet; other causes will come up again. */
   if (!new->target && errno != ENOMEM) new->target = strdup(new->path);
-  if (!new->target) return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for its name", new->path);
+  if (!new->target) return fail(new, HELIO_OUT_OF_MEMORY, ": no memory for its name");
   char *slash = strrchr(new->target, '/');
   new->name = slash ? slash + 1 : new->target;
   const char *folder = !slash ? "." : slash == new->target ? "/" : new->target;
@@ -54,9 +56,9 @@ static helio_status open_folder(hi_replacement *new) {
 static helio_status look_at_old(hi_replacement *new) {
   struct stat old;
   new->mode = 0666;
-  if (!*new->name) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is not the name of a file", new->path);
+  if (!*new->name) return fail(new, HELIO_INVALID_ARGUMENT, " is not the name of a file");
   if (fstatat(new->folder, new->name, &old, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(old.st_mode)) return HELIO_OK;
-  if (!S_ISREG(old.st_mode)) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is not a regular file", new->path);
+  if (!S_ISREG(old.st_mode)) return fail(new, HELIO_INVALID_ARGUMENT, " is not a regular file");
   new->mode = old.st_mode & 0777;
   new->replaces = true;
   return HELIO_OK;
@@ -95,7 +97,7 @@ helio_status hi_replacement_begin(hi_replacement *new, const char *path) {
 
 /* ---- writing ---- */
 
-helio_status hi_replacement_write(const hi_replacement *new, uint64_t offset, const void *data, uint64_t bytes) {
+helio_status hi_replacement_write(hi_replacement *new, uint64_t offset, const void *data, uint64_t bytes) {
   for (uint64_t done = 0; done < bytes;) {
     uint64_t left = bytes - done;
     ssize_t put =
@@ -126,60 +128,4 @@ void hi_replacement_end(hi_replacement *new) {
   if (new->lock >= 0) close(new->lock);
   if (new->folder >= 0) close(new->folder);
   free(new->target);
-}
-
-/* ---- cleaning ---- */
-
-/* Cuts the last part off, which begins with `before` and has a digit or more behind it. */
-static bool cut_number(char *text, char before) {
-  char *mark = strrchr(text, before);
-  if (!mark || !mark[1] || mark[1 + strspn(mark + 1, "0123456789")]) return false;
-  *mark = 0;
-  return true;
-}
-
-/* Whether the name is .NAME.PID-NUMBER.tmp of a NAME that is `ours`. */
-static bool is_temporary(const char *name, bool (*ours)(const char *name)) {
-  static const char ending[] = ".tmp";
-  char copy[NAME_MAX + 1];
-  size_t length = strlen(name);
-  if (name[0] != '.' || length < sizeof ending || length >= sizeof copy) return false;
-  length -= sizeof ending - 1;
-  if (strcmp(name + length, ending) != 0) return false;
-  memcpy(copy, name, length);
-  copy[length] = 0;
-  return cut_number(copy, '-') && cut_number(copy, '.') && ours(copy + 1);
-}
-
-/* A shared lock, because some file systems give no other to those who only read. */
-static bool is_abandoned(int descriptor) {
-  struct stat about;
-  if (fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) return false;
-  if (time(NULL) - about.st_mtime <= ABANDONED_SECONDS) return false;
-  return flock(descriptor, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
-}
-
-/* The lock is held meanwhile. Another process may be removing it too. */
-static helio_status remove_if_abandoned(const char *folder, int place, const char *name) {
-  int descriptor = openat(place, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  if (descriptor < 0) return HELIO_OK; /* somebody else's, and for them to remove */
-  bool left = is_abandoned(descriptor) && unlinkat(place, name, 0) != 0 && errno != ENOENT;
-  helio_status status = HELIO_OK;
-  if (left) status = hi_fail(HELIO_IO_FAILURE, "%s/%s cannot be removed: %s", folder, name, strerror(errno));
-  close(descriptor);
-  return status;
-}
-
-helio_status hi_replacement_clean(const char *folder, bool (*ours)(const char *name)) {
-  const struct dirent *entry;
-  helio_status first = HELIO_OK;
-  DIR *list = opendir(folder);
-  while (list && (errno = 0, entry = readdir(list))) {
-    if (!is_temporary(entry->d_name, ours)) continue;
-    helio_status status = remove_if_abandoned(folder, dirfd(list), entry->d_name);
-    if (!first) first = status;
-  }
-  if (errno) first = hi_fail(HELIO_IO_FAILURE, "%s cannot be looked at: %s", folder, strerror(errno));
-  if (list) closedir(list);
-  return first;
 }

@@ -145,8 +145,8 @@ static helio_status read_header(hi_safetensors *file, char **text, uint64_t *len
   if (status) return status;
   if (*length == 0 || *length > LARGEST_HEADER || *length > file->size - LENGTH_BYTES) {
     return fail_at(file, HELIO_BAD_DATA, 0,
-                   "a header of %" PRIu64 " bytes is announced; the file has %" PRIu64
-                   " in all, and no header has more than %d",
+                   "this is not a .safetensors file, or it is damaged: a header of %" PRIu64
+                   " bytes is announced; the file has %" PRIu64 " in all, and no header has more than %d",
                    *length, file->size, LARGEST_HEADER);
   }
   file->data = LENGTH_BYTES + *length;
@@ -681,7 +681,7 @@ static helio_status write_bytes(output *out, const void *data, uint64_t bytes) {
   return status;
 }
 
-static helio_status write_checksum(const output *out) {
+static helio_status write_checksum(output *out) {
   char digits[CHECKSUM_DIGITS + 1];
   snprintf(digits, sizeof digits, "%08" PRIx32, out->checksum);
   return hi_replacement_write(&out->file, CHECKSUM_PLACE, digits, CHECKSUM_DIGITS);
@@ -710,6 +710,7 @@ static helio_status write_file(const hi_safetensors_writer *writer, const additi
   for (int i = 0; i < writer->count && !status; i++) status = write_tensor(&out, order[i]);
   if (!status) status = write_checksum(&out);
   if (!status) status = hi_replacement_finish(&out.file);
+  if (out.file.problem[0]) status = hi_fail(status, "%s", out.file.problem);
   hi_replacement_end(&out.file);
   free(out.piece);
   return status;

@@ -59,6 +59,7 @@ const hi_layer_kind hi_dropout_kind = {
     .base_name = "dropout",
     .options_size = sizeof(helio_dropout_options),
     .common = offsetof(helio_dropout_options, name),
+    .mixes = true,
     .least_inputs = 1,
     .most_inputs = 1,
     .check = check,

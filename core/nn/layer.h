@@ -51,6 +51,8 @@ typedef struct hi_layer_kind {
   size_t activation; /* offset of a helio_activation that its name follows; 0: it has none */
   int least_inputs, most_inputs;
   bool any_type; /* takes integers as they are; else inputs become the layer's type */
+  bool mixes;    /* in training what it makes of a sample depends on others of the batch, or on its place in it; so it
+                    may be with a user's own */
 
   /* (optional) default: all are good. Checks the options by themselves, and completes defaults in layer->options. */
   helio_status (*check)(helio_layer *layer);

@@ -408,6 +408,7 @@ static helio_status custom_shape(const helio_layer *owner, const helio_shape *in
 const hi_layer_kind hi_custom_kind = {
     .class_name = "Model",
     .base_name = "model",
+    .mixes = true,
     .least_inputs = 1,
     .most_inputs = 16,
     .any_type = true,

@@ -234,6 +234,7 @@ const hi_layer_kind hi_batch_normalization_kind = {
     .base_name = "batch_normalization",
     .options_size = sizeof(helio_batch_normalization_options),
     .common = offsetof(helio_batch_normalization_options, name),
+    .mixes = true,
     .least_inputs = 1,
     .most_inputs = 1,
     .check = batch_check,

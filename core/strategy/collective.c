@@ -69,7 +69,7 @@ static helio_status choose_best(const hi_collective *list, int count, const cand
   return HELIO_OK;
 }
 
-static helio_status unknown(const hi_collective *list, int count, const char *name) {
+static void unknown(const hi_collective *list, int count, const char *name) {
   const char *names[MOST_COLLECTIVES];
   char known[600] = "";
   size_t length = 0;
@@ -78,23 +78,30 @@ static helio_status unknown(const hi_collective *list, int count, const char *na
     length += (size_t)snprintf(known + length, sizeof known - length, "%s%s", i ? ", " : "", list[i].name);
   }
   const char *near = hi_nearest(name, names, count);
-  return hi_fail(HELIO_INVALID_ARGUMENT, "there is no collective %s%s%s%s There are: %s", name,
-                 near ? "; did you mean " : ".", near ? near : "", near ? "?" : "", known);
+  hi_fail(HELIO_INVALID_ARGUMENT, "there is no collective %s%s%s%s There are: %s", name, near ? "; did you mean " : ".",
+          near ? near : "", near ? "?" : "", known);
+}
+
+/* NULL with the error set: there is none such. */
+static const hi_collective *find(const hi_collective *list, int count, const char *name) {
+  for (int i = 0; i < count; i++) {
+    if (strcasecmp(list[i].name, name) == 0) return &list[i];
+  }
+  unknown(list, count, name);
+  return NULL;
 }
 
 static helio_status choose_named(const hi_collective *list, int count, const candidates *devices, const char *name,
                                  hi_collective_choice *choice) {
-  for (int i = 0; i < count; i++) {
-    if (strcasecmp(list[i].name, name) != 0) continue;
-    helio_collective_offer offer;
-    helio_status status = ask(&list[i], devices, &offer);
-    if (status) {
-      return hi_fail(status, "the collective %s cannot serve these devices: %s", list[i].name, hi_reason(status));
-    }
-    take(choice, &list[i], &offer);
-    return HELIO_OK;
+  const hi_collective *found = find(list, count, name);
+  if (!found) return helio_error_pending();
+  helio_collective_offer offer;
+  helio_status status = ask(found, devices, &offer);
+  if (status) {
+    return hi_fail(status, "the collective %s cannot serve these devices: %s", found->name, hi_reason(status));
   }
-  return unknown(list, count, name);
+  take(choice, found, &offer);
+  return HELIO_OK;
 }
 
 /* Two ranks on one device would wait for each other in one stream. */
@@ -132,6 +139,14 @@ helio_status hi_collective_choose(hi_device *const *devices, int count, const ch
   free(members.members);
   if (!status) *choice = made;
   return status;
+}
+
+helio_status hi_collective_check_name(const char *name) {
+  hi_collective list[MOST_COLLECTIVES];
+  int known = list_all(list);
+  if (automatic(name)) name = hi_environment_text(HI_COLLECTIVE);
+  if (automatic(name)) return HELIO_OK;
+  return find(list, known, name) ? HELIO_OK : helio_error_pending();
 }
 
 const char *helio_collective_name(int index) {

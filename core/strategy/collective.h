@@ -40,6 +40,9 @@ typedef struct hi_collective_choice {
  * with a list of what there is if it is unknown. */
 helio_status hi_collective_choose(hi_device *const *devices, int count, const char *name, hi_collective_choice *choice);
 
+/* Whether there is such a one, for who needs none: a wrong name is an error on one device as well. */
+helio_status hi_collective_check_name(const char *name);
+
 /* The id of a new group, HELIO_COLLECTIVE_ID_SIZE bytes. */
 helio_status hi_collective_new_id(const hi_collective_choice *choice, void *id);
 

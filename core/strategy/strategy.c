@@ -286,7 +286,7 @@ helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
   if (tuple) hi_log(HELIO_LOG_INFO, "Using MirroredStrategy with devices %s", tuple);
   free(tuple);
   enlist(strategy);
-  if (strategy->replicas.count == 1) return strategy;
+  if (strategy->replicas.count == 1) return hi_collective_check_name(o.collective) ? NULL : strategy;
   strategy->replicas.services = &hi_mirrored_services;
   if (choose_collective(strategy, o.collective)) return NULL;
   strategy->team = team_of(strategy);

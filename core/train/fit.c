@@ -75,6 +75,7 @@ static helio_status write_checkpoint(fitting *f, int epoch, int64_t step) {
   if (!s.place.position) return helio_error_pending();
   status = hi_snapshot_write(&s, f->options->checkpoint, keep == HELIO_ALL ? 0 : keep ? keep : 3);
   free(s.place.position);
+  if (!status) hi_history_set_saved(f->history, s.place.total_steps);
   return status;
 }
 
@@ -83,8 +84,8 @@ static void heed_signal(fitting *f) {
   if (f->heeds_signals) f->signal = hi_signals_asked();
   if (!f->signal) return;
   t->stop = true;
-  hi_log(HELIO_LOG_INFO, "%s: the training ends behind step %lld, a checkpoint in %s lets it go on",
-         f->signal == SIGINT ? "SIGINT" : "SIGTERM", (long long)t->total_steps, f->options->checkpoint);
+  hi_log(HELIO_LOG_INFO, "%s: the training ends behind step %lld", f->signal == SIGINT ? "SIGINT" : "SIGTERM",
+         (long long)t->total_steps);
 }
 
 static helio_status checkpoint_behind_step(fitting *f) {

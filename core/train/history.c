@@ -10,6 +10,7 @@
 struct helio_history {
   hi_object object;
   int signal;       /* that ended the training; 0: none */
+  int64_t saved;    /* steps taken before the last checkpoint; −1: there is none */
   int count, room;  /* epochs */
   int *epochs;      /* their numbers */
   int names;        /* of what is measured */
@@ -30,7 +31,9 @@ static void end(void *object) {
 }
 
 helio_history *hi_history_new(void) {
-  return hi_object_new(sizeof(helio_history), end, "a history");
+  helio_history *history = hi_object_new(sizeof *history, end, "a history");
+  if (history) history->saved = -1;
+  return history;
 }
 
 static helio_status no_memory(void) {
@@ -102,6 +105,14 @@ void hi_history_set_signal(helio_history *history, int number) {
 }
 
 /* ---- the user's ---- */
+
+void hi_history_set_saved(helio_history *history, int64_t steps) {
+  history->saved = steps;
+}
+
+int64_t helio_history_checkpoint_step(const helio_history *history) {
+  return history ? history->saved : -1;
+}
 
 int helio_history_signal(const helio_history *history) {
   return history ? history->signal : 0;

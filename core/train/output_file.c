@@ -44,6 +44,7 @@ helio_status hi_output_file_open(hi_output_file *file, char *path, int descripto
   file->descriptor = descriptor;
   file->failed = NULL;
   file->used = 0;
+  memset(file->ends, 0, sizeof file->ends);
   return HELIO_OK;
 }
 
@@ -66,32 +67,55 @@ static helio_status report(const hi_output_file *file) {
   return hi_fail(HELIO_IO_FAILURE, "%s: %s failed: %s", file->path, file->failed, strerror(file->cause));
 }
 
-/* Behind a record that was cut short no other would be found. */
-static void write_bytes(hi_output_file *file, const unsigned char *data, size_t bytes) {
-  while (bytes > 0 && !file->failed) {
-    ssize_t put = write(file->descriptor, data, bytes < INT_MAX ? bytes : INT_MAX);
+/* How many of the bytes were written: all, or fewer with the failure kept. */
+static size_t write_bytes(hi_output_file *file, const unsigned char *data, size_t bytes) {
+  size_t written = 0;
+  while (written < bytes && !file->failed) {
+    size_t left = bytes - written;
+    ssize_t put = write(file->descriptor, data + written, left < INT_MAX ? left : INT_MAX);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) {
       keep_failure(file, "writing");
     } else {
-      data += put;
-      bytes -= (size_t)put;
+      written += (size_t)put;
     }
   }
+  return written;
+}
+
+/* Behind a record that was cut short no other would be found, and nobody could read it. If it cannot be taken back, it
+ * stays so. */
+static void take_back(const hi_output_file *file, size_t bytes) {
+  off_t end = lseek(file->descriptor, 0, SEEK_CUR);
+  if (bytes > 0 && end >= (off_t)bytes && ftruncate(file->descriptor, end - (off_t)bytes) != 0) return;
+}
+
+static void mark_end(hi_output_file *file) {
+  if (file->used > 0) file->ends[(file->used - 1) / 8] |= (unsigned char)(1u << (file->used - 1) % 8);
+}
+
+/* The bytes of the gathered records that lie within the first so many bytes as a whole. */
+static size_t whole_within(const hi_output_file *file, size_t bytes) {
+  while (bytes > 0 && !(file->ends[(bytes - 1) / 8] >> (bytes - 1) % 8 & 1)) bytes--;
+  return bytes;
 }
 
 static void write_gathered(hi_output_file *file) {
-  write_bytes(file, file->gathered, file->used);
+  size_t written = write_bytes(file, file->gathered, file->used);
+  if (written < file->used) take_back(file, written - whole_within(file, written));
+  memset(file->ends, 0, (file->used + 7) / 8);
   file->used = 0;
 }
 
 static void put(hi_output_file *file, const void *record, size_t bytes) {
   if (bytes > sizeof file->gathered - file->used) write_gathered(file);
   if (bytes > sizeof file->gathered) {
-    write_bytes(file, record, bytes);
+    size_t written = write_bytes(file, record, bytes);
+    if (written < bytes) take_back(file, written);
   } else {
     memcpy(file->gathered + file->used, record, bytes);
     file->used += bytes;
+    mark_end(file);
   }
 }
 

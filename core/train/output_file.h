@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file that grows while a program runs and that others read meanwhile: records are gathered in memory and go out
- * whole, so that at worst the last one is cut short. The first failure to write is kept: nothing is written after it,
+ * whole. The first failure to write is kept: a record that was cut short is taken back, nothing is written after it,
  * and every later call reports it. Threads may call all but open and close at once. */
 #ifndef HI_OUTPUT_FILE_H
 #define HI_OUTPUT_FILE_H
@@ -16,6 +16,7 @@ typedef struct hi_output_file {
   int cause;            /* errno of that */
   size_t used;
   unsigned char gathered[1 << 16];
+  unsigned char ends[(1 << 16) / 8]; /* a bit for each byte of them: a record ends with it */
 } hi_output_file;
 
 /* Takes over `path`, which the caller allocated, and `descriptor`, which came of opening it, also on failure; a

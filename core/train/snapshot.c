@@ -412,7 +412,7 @@ helio_status hi_snapshot_refuse_others(const char *folder) {
   if (!file) return helio_error_pending();
   hi_fail(
       HELIO_WRONG_STATE,
-      "%s is there already, of another training: set .resume to go on from it, or give a folder without checkpoints",
+      "%s is there already, of another training: resume it (.resume, --resume), or give a folder without checkpoints",
       hi_safetensors_path(file));
   hi_safetensors_close(file);
   return helio_error_pending();

@@ -122,10 +122,7 @@ static helio_status give_loss(measured *m, helio_status status, helio_element *o
 /* ---- samples by portions ---- */
 
 static bool looks_at_one_sample(const helio_layer *layer) {
-  const hi_layer_kind *kind = layer->kind;
-  if (kind == &hi_custom_kind || strcmp(kind->class_name, "BatchNormalization") == 0) return false;
-  if (strcmp(kind->class_name, "Dropout") == 0) return false;
-  bool alone = true;
+  bool alone = !layer->kind->mixes;
   for (int i = 0; layer->model && i < layer->model->layer_count && alone; i++) {
     alone = looks_at_one_sample(layer->model->layers[i]);
   }

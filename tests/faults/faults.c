@@ -13,7 +13,7 @@
 #include "support.h"
 #include "training.h"
 
-enum { MOST_DEVICES = 3, CHILDREN = 2, SLEEPERS = 24, MOST_PARALLEL = SLEEPERS };
+enum { MOST_DEVICES = 3, CHILDREN = 2, SLEEPERS = 40, MOST_PARALLEL = SLEEPERS };
 
 typedef enum kind { ALLOCATION, COPY, KERNEL, EVENT, COLLECTIVE, KINDS } kind;
 typedef enum fault { FAIL, LATE, HANG, SHORT, NOT_A_NUMBER, FAULTS } fault;
@@ -49,8 +49,9 @@ static bool is_silent(const plan *p) {
   return p->fault == SHORT || p->fault == NOT_A_NUMBER;
 }
 
-/* Long enough for a busy machine. Only what hangs is waited for so long, and who joins a group that another cannot. */
-enum { TIMEOUT = SANITIZED ? 2 : 1 };
+/* Long enough for a busy machine: a replica that gets no time for so long hangs, as far as anybody can see. Only what
+ * hangs is waited for so long, and who joins a group that another cannot. */
+enum { TIMEOUT = SANITIZED ? 4 : 2 };
 
 static const char *timeout_for(const plan *p) {
   static char text[8];

@@ -102,11 +102,11 @@ expect_error 2 "exclude each other" env --json --markdown
 expect_error 2 "unknown operation 'matmull'; did you mean 'matmul'?" bench ops --only matmull
 expect_error 1 "unknown device" bench ops --device gpu:9
 expect_error 1 "unknown device" bench data --device gpu:9
-expect_error 2 "--batch needs a number of samples, not 'many'" bench data --batch many
+expect_error 2 "--batch takes a number from 1 to 1000000, not 'many'" bench data --batch many
 expect_error 2 "unknown collective 'locl'; did you mean 'local'?" bench collectives --only locl
 expect_error 2 "helio completion: unknown shell 'bsh'; did you mean 'bash'?" completion bsh
 expect_error 2 "helio completion: which shell?" completion
-expect_error 2 "--replicas needs a number up to 64, not '65'" bench training --replicas 65
+expect_error 2 "--replicas takes a number from 1 to 64, not '65'" bench training --replicas 65
 
 # --- Listings --------------------------------------------------------------------------------------------------------
 

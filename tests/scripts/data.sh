@@ -23,8 +23,8 @@ expect_error 2 "one set of data at a time" data get mnist imdb
 expect_error 2 "unknown option '--form'; did you mean '--from'?" data get mnist --form x
 expect_error 2 "--from takes http://, https://, file:// or a folder, not 'gopher://x'" data get mnist --from gopher://x
 expect_error 2 "--to needs a value" data get mnist --to ""
-expect_error 2 "--timeout takes seconds from 1 to 86400, not '0'" data get mnist --timeout 0
-expect_error 2 "--timeout takes seconds from 1 to 86400, not '3s'" data get mnist --timeout 3s
+expect_error 2 "--timeout takes a number from 1 to 86400, not '0'" data get mnist --timeout 0
+expect_error 2 "--timeout takes a number from 1 to 86400, not '3s'" data get mnist --timeout 3s
 expect_error 2 "--rows takes a number from 0 to 1000, not '-1'" data show --rows -1 x.npy
 expect_error 2 "helio data list: takes no argument, but there is 'mnist'" data list mnist
 expect_error 2 "helio data show: which file?" data show

@@ -190,7 +190,7 @@ echo "${#documents[@]} documents, $links links"
 
 sed -n "/^## Index of TensorFlow's names/,\$p" docs/guide.md | grep '^| `' >"$work/index"
 while read -r name; do
-  [ -z "$name" ] || grep -qF -e "$name" "$work/index" || fail "the guide's index lacks $name"
+  [ -z "$name" ] || grep -qwF -e "$name" "$work/index" || fail "the guide's index lacks $name"
 done <<'END'
 tf.config.experimental.list_physical_devices
 tf.config.list_physical_devices

@@ -48,12 +48,12 @@ expect_error 2 "linear makes its data itself: leave --data out" train linear --d
 expect_error 2 "--weights takes a number above 0 for each device, as 3,1, not '3,'" train linear --weights 3,
 expect_error 2 "--devices takes up to 64 names, as cpu:0,cpu:1, not 'cpu:0,'" train linear --devices cpu:0,
 expect_error 2 "--weights is for several devices, but --strategy is one-device" train linear --strategy one-device --weights 1,1
-expect_error 2 "--log and --timeline name the same file" train linear --log "$work/x" --timeline "$work/x"
+expect_error 2 "--log and --timeline name the same place" train linear --log "$work/x" --timeline "$work/x"
 expect_error 2 "a recipe has its model: leave 'linear' or --model out" train linear --model x.json --data y.npz
 expect_error 2 "--model needs --data" train --model x.json
 expect_error 2 "helio eval: which file? 'helio train RECIPE --save FILE' writes one" eval
 expect_error 2 "one file at a time; there is 'b' too" predict a b
-expect_error 2 "unknown recipe 'mnst'; did you mean 'mnist'?" eval x --recipe mnst
+expect_error 2 "unknown value of --recipe 'mnst'; did you mean 'mnist'?" eval x --recipe mnst
 expect_error 2 "helio summary: unknown recipe 'mnst'; did you mean 'mnist'?" summary mnst
 expect_error 2 "which recipe or file?" summary
 
@@ -63,44 +63,71 @@ expect_refusal 1 "'helio devices' lists those that there are" train linear --dev
 expect_error 1 "--logical cpu0:" train linear --logical cpu0
 expect_error 1 "1 weights are given for 2 replicas" train linear --logical cpu:0=2 --weights 1
 expect_error 1 "there is no collective locl; did you mean local?" train linear --logical cpu:0=2 --collective locl
+expect_error 1 "there is no collective rign; did you mean ring?" train linear --collective rign
+expect_error 2 "give it a name that ends in .svg, not '$work/a.png'" train linear --plot "$work/a.png"
+expect_error 2 "--save: a name of a file has at most" train linear --save "$work/$(printf 'a%.0s' $(seq 300))"
 expect_error 1 "there is no loss 'msee'; did you mean 'mse'?" train linear --loss msee
 expect_error 1 "helio data get mnist" train mnist
 expect_error 1 "--data $work/none: No such file or directory" train mnist --data "$work/none"
 expect_error 1 "helio data get mnist" train mnist --data "$work/out-dir"
-expect_error 1 "reuters.npz" train mnist --data "$small/reuters/reuters.npz"
-expect_error 1 "$work/none" train linear --init "$work/none"
+expect_error 1 "there is no array" train mnist --data "$small/reuters/reuters.npz"
+expect_error 1 "$work/none cannot be opened: No such file or directory" train linear --init "$work/none"
 expect_error 1 "No such file or directory" train --model "$work/none.json" --data mnist
 expect_error 1 "$work/none: No such file or directory" eval "$work/none"
 echo '{"class_name": "Sequental", "config": {}}' >"$work/wrong.json"
-expect_error 1 "$work/wrong.json: " train --model "$work/wrong.json" --data mnist
-expect_error 1 "$work/wrong.json: " summary "$work/wrong.json"
+expect_error 1 "Sequental" train --model "$work/wrong.json" --data mnist
+expect_error 1 "Sequental" summary "$work/wrong.json"
 echo '{"class_name": ' >"$work/wrong.json"
 expect_error 1 "line 2, column 0" train --model "$work/wrong.json" --data mnist
 
 # Where it cannot write is known before it trains.
 expect_error 1 "--save $work/none/m: there is no folder $work/none; 'mkdir -p $work/none' makes it" \
   train linear --save "$work/none/m"
-expect_error 2 "--plot takes the name of a file, not of a folder" train linear --plot "$work/out-dir"
-expect_error 1 "--log /dev/null: there is something that is not a regular file" train linear --log /dev/null
+expect_error 2 "--log takes the name of a file, not of a folder" train linear --log "$work/out-dir"
+expect_error 1 "--log /dev/null is not a regular file" train linear --log /dev/null
 touch "$work/plain"
 expect_error 1 "--checkpoint $work/plain" train linear --checkpoint "$work/plain/c"
-expect_error 1 "--tensorboard $work/plain/helio: making a file in the folder failed: Not a directory; choose" train linear --tensorboard "$work/plain"
+expect_error 1 "--tensorboard $work/plain: nothing can be written there" train linear --tensorboard "$work/plain"
+
+# Two that would be one, however they are spelt; only a model may take the place of the one it began with.
+ln -s out-dir "$work/link"
+expect_refusal 2 "--save and --plot name the same place" \
+  train linear --plot "$work/out-dir/a.svg" --save "$work/link/../out-dir/a.svg"
+expect_refusal 2 "--log and --timeline name the same place" train linear --log "$work/out-dir/a" --timeline "$work/link/a"
+expect_refusal 2 "--checkpoint and --save name the same place" \
+  train linear --save "$work/out-dir/c" --checkpoint "$work/link/c"
+cp "$golden/data/table.csv" "$work/kept.csv"
+expect_refusal 2 "--data and --log name the same place" train --model m.json --data "$work/kept.csv" --log "$work/kept.csv"
+cmp -s "$golden/data/table.csv" "$work/kept.csv" || fail "the data were overwritten"
 if [ "$(id -u)" -ne 0 ]; then
   chmod a-w "$work/out-dir"
   expect_refusal 1 "--timeline $work/out-dir/t: making a file in the folder failed: Permission denied" train linear --timeline "$work/out-dir/t"
   chmod u+w "$work/out-dir"
 fi
 
-# A disk that is full, as far as a process can see: nothing half-written stays.
-(
-  trap '' XFSZ
-  ulimit -f 8
-  # shellcheck disable=SC2086 # several arguments are meant
-  "$helio" $mnist --batch 256 --steps 1 --quiet --save "$work/out-dir/m.safetensors" >"$work/out" 2>"$work/err"
-)
-[ $? -eq 1 ] || fail "a full disk is no failure"
-grep -q "m.safetensors.*File too large" "$work/err" || fail "a full disk: $(cat "$work/err")"
+# A disk that is full, as far as a process can see: nothing half-written stays; logs end in a whole line.
+full_disk() { # arguments…
+  (
+    trap '' XFSZ
+    ulimit -f 1 # KiB
+    "$helio" "$@" --quiet >"$work/out" 2>"$work/err"
+  )
+  [ $? -eq 1 ] || fail "helio $*: a full disk is no failure"
+  grep -q "out-dir/.*File too large" "$work/err" || fail "helio $*: a full disk: $(cat "$work/err")"
+}
+# shellcheck disable=SC2086 # several arguments are meant
+full_disk $mnist --batch 256 --steps 1 --save "$work/out-dir/m.safetensors"
+full_disk train linear --plot "$work/out-dir/p.svg"
+# shellcheck disable=SC2086
+full_disk $mnist --batch 256 --steps 1 --checkpoint "$work/out-dir/c"
+rmdir "$work/out-dir/c" || fail "a full disk: $(ls -A "$work/out-dir/c") is left"
 [ -z "$(ls -A "$work/out-dir")" ] || fail "a full disk: $(ls -A "$work/out-dir") is left"
+full_disk train linear --log "$work/out-dir/l.jsonl"
+full_disk train linear --timeline "$work/out-dir/t.json"
+for file in "$work"/out-dir/*; do
+  [ ! -s "$file" ] || [ -z "$(tail -c 1 "$file" | tr -d '\n}')" ] || fail "a full disk: $file ends in $(tail -c 20 "$file")"
+done
+rm -f "$work"/out-dir/*
 
 # --- The line: each step divides the error by five, so that float32 soon knows none ----------------------------------
 
@@ -112,10 +139,17 @@ expect_json "data['devices'] == ['/job:localhost/replica:0/task:0/device:CPU:0']
 expect_status 0 train linear --json --logical cpu:0=3 --weights 3,2,1 --batch-per-replica 10
 expect_json "data['strategy'] == 'mirrored' and len(data['devices']) == 3 and data['steps'] == 2 * 34"
 expect_json "data['collective'] == 'local' and data['loss'] < 1e-6"
+HELIO_LOGICAL_DEVICES=cpu:0=2 expect_status 0 train linear --json
+expect_json "data['strategy'] == 'mirrored' and len(data['devices']) == 2"
+HELIO_LOGICAL_DEVICES=cpu:0=2 expect_status 0 train linear --json --strategy one-device
+expect_json "data['strategy'] == 'one-device' and len(data['devices']) == 1"
 expect_status 0 train linear --json --logical cpu:0=2 --devices cpu:1
 expect_json "data['strategy'] == 'one-device' and data['devices'][0].endswith('CPU:1')"
 expect_status 0 train linear --json --logical cpu:0=2 --collective reduce-to-one --devices cpu:1,cpu:0 --steps 3
 expect_json "data['collective'] == 'reduce-to-one' and data['steps'] == 3 and data['epochs'] == 1"
+expect_status 0 train linear --lr 1e30
+expect_output "loss nan"
+grep -q "warning: the loss is no number any more; a smaller --lr may help" "$work/err" || fail "no warning: $(cat "$work/err")"
 expect_status 0 train linear --quiet
 [ ! -s "$work/out" ] && [ ! -s "$work/err" ] || fail "--quiet is not: $(cat "$work/out" "$work/err")"
 expect_status 0 train linear
@@ -179,7 +213,7 @@ expect_json "data['samples'] == 100 and 0.3 < data['accuracy'] <= 1"
 expect_json "(lambda e: [line for line in e if 'epoch' in line][-1]['epoch'] == 3 and len(e) == 33 and
   abs([line for line in e if 'epoch' in line][-1]['val_loss'] - data['loss']) < 1e-4 and
   {'step', 'loss', 'samples', 'ms'} == set(e[0]) and e[0]['samples'] == 128)([json.loads(l) for l in open('$files/log.jsonl')])"
-expect_json "'traceEvents' in json.dumps(json.load(open('$files/time.json'))) or json.load(open('$files/time.json'))"
+expect_json "sum(span.get('name') == 'compute' for span in json.load(open('$files/time.json'))) >= 30"
 
 # What it says of each input is what evaluation has counted; a file of inputs and the set say the same.
 expect_status 0 predict "$files/m.safetensors" --data "$small" --json
@@ -232,6 +266,27 @@ for signal in INT:130 TERM:143; do
   grep -q "behind step .*--resume goes on from there" "$work/err" || fail "SIG${signal%:*}: $(cat "$work/err")"
   expect_json "data['steps'] >= 5"
 done
+# It goes on with the rate of its checkpoint, or with one that is asked for.
+expect_status 0 train linear --steps 3 --lr 0.01 --checkpoint "$work/rate" --quiet
+expect_status 0 train linear --steps 5 --checkpoint "$work/rate" --resume --log "$work/log" --quiet
+grep -q '^{"epoch".*"learning_rate": 0.01[,0-9]' "$work/log" || fail "it went on with another rate: $(tail -n 1 "$work/log")"
+expect_status 0 train linear --steps 7 --lr 0.2 --checkpoint "$work/rate" --resume --log "$work/log" --quiet
+tail -n 1 "$work/log" | grep -q '"learning_rate": 0.2' || fail "--lr does not hold for a training that goes on: $(tail -n 1 "$work/log")"
+
+# Of numbers that are none there is no checkpoint, and none is promised.
+rm -f "$work/log"
+env --default-signal=INT "$helio" train linear --lr 1e30 --epochs 100000 --checkpoint "$work/nan" --log "$work/log" \
+  >"$work/out" 2>"$work/err" &
+process=$!
+for _ in $(seq 600); do
+  [ -s "$work/log" ] && break
+  sleep 0.1
+done
+kill -TERM $process
+wait $process
+[ $? -eq 143 ] || fail "SIGTERM: $(cat "$work/err")"
+grep -q "of which no checkpoint was written" "$work/err" || fail "a loss that is no number: $(cat "$work/err")"
+[ -z "$(ls "$work/nan" 2>/dev/null)" ] || fail "a loss that is no number: $(ls "$work/nan")"
 last=$(ls "$work/signal-INT" | tail -n 1 | tr -dc 0-9)
 last=$((10#$last + 3))
 # shellcheck disable=SC2086
@@ -252,16 +307,42 @@ for scaling in none:0.001 linear:0.003 sqrt:0.00173205; do
     ${scaling#*:}*) ;;
     *) fail "--scale-lr ${scaling%:*}: a rate of $(rate_of_last_epoch), not ${scaling#*:}" ;;
   esac
-  [ "${scaling%:*}" = none ] || expect_output "grows from 0.001 in 5 steps to "
+  case $scaling in
+    linear*) expect_output "grows from 0.001 in 5 steps to 3 times as much, for 3 replicas" ;;
+    sqrt*) expect_output "grows from 0.001 in 5 steps to 1.73205 times as much, for 3 replicas" ;;
+  esac
 done
+expect_status 0 train linear --steps 1 --logical cpu:0=3 --scale-lr linear
+expect_output "sgd with a rate of 0.6, 3 times 0.2 for 3 replicas"
+expect_output "After 1 epoch, 1 step:"
+# Nothing to go on from: a log of another training makes way.
+rm -rf "$work/log" "$work/nothing"
+for _ in 1 2; do
+  expect_status 0 train linear --steps 2 --log "$work/log" --checkpoint "$work/nothing" --resume
+  rm -rf "$work/nothing"
+done
+[ "$(grep -c '^{"step"' "$work/log")" -eq 2 ] || fail "two trainings in one log: $(cat "$work/log")"
 
 # --- Other recipes ---------------------------------------------------------------------------------------------------
 
 expect_status 0 train reuters --data "$small" --steps 2 --json
 expect_json "0 <= data['sparse_top_k_categorical_accuracy'] <= 1 and 0 <= data['val_sparse_top_k_categorical_accuracy'] <= 1"
-expect_status 0 train reuters --data "$small/reuters/reuters.npz" --steps 1 --quiet
+expect_status 0 train reuters --data "$small/reuters/reuters.npz" --steps 1 --quiet --save "$work/topics.safetensors"
+expect_status 0 predict "$work/topics.safetensors" --data "$small" --json
+expect_json "len(data) > 0 and all(0 <= row['class'] < 46 for row in data)"
+cp "$work/out" "$work/predicted"
+expect_status 0 predict "$work/topics.safetensors" --data "$small/reuters/reuters.npz" --json
+cmp -s "$work/out" "$work/predicted" || fail "the set's file is predicted otherwise than the set's folder"
+expect_error 2 "has its layers already: leave --data out" summary "$work/topics.safetensors" --data "$small"
+expect_error 1 "'cpu:0,cpu:1' is not the name of a device" eval "$work/topics.safetensors" --data "$small" --device cpu:0,cpu:1
 expect_status 0 train fashion-mnist --data "$small" --steps 2
 expect_output "batches of 128, 10 steps in an epoch"
+# Devices whose memory the host cannot touch: the collective that was given up for another is told.
+strict=$HELIO_TEST_BUILD/tests/plugins/strict/.libs
+if [ -e "$strict/strict.so" ]; then
+  HELIO_PLUGIN_PATH=$strict:${HELIO_PLUGIN_PATH-} HELIO_BACKEND=strict expect_status 0 train linear --logical strict:0=2 --json
+  expect_json "data['collective'] == 'ring' and len(data['fallbacks']) == 1 and data['fallbacks'][0].startswith('local: ')"
+fi
 # shellcheck disable=SC2086
 expect_status 0 $mnist --steps 1 --logical cpu:0=2
 expect_output "batches of 8192"
@@ -282,6 +363,30 @@ export HELIO_DATA_DIR=$small
 expect_status 0 train --model "$work/model.json" --data mnist --batch 128 --epochs 1
 expect_output "sparse_categorical_crossentropy (by the last layer and the labels; --loss chooses another), adam"
 expect_error 2 "unknown set of data 'mnits'; did you mean 'mnist'?" train --model "$work/model.json" --data mnits
+# A model of one's own on a known set: what it says of the set's inputs is what evaluation counts.
+sed 's/"fashion-mnist"/"mine"/' "$work/model.json" >"$work/mine.json"
+expect_status 0 train --model "$work/mine.json" --data mnist --batch 128 --epochs 2 --quiet --save "$work/mine.safetensors"
+expect_status 0 eval "$work/mine.safetensors" --data mnist --json
+cp "$work/out" "$work/evaluated"
+expect_status 0 predict "$work/mine.safetensors" --data mnist --json
+expect_json "abs(sum(row['class'] == label for row, label in
+  zip(data, __import__('gzip').open('$small/mnist/t10k-labels-idx1-ubyte.gz').read()[8:])) / 100 -
+  json.load(open('$work/evaluated'))['accuracy']) < 1e-6"
+# One that takes bytes by itself, and gives logits, as the README's.
+cat >"$work/bytes.json" <<'END'
+{"class_name": "Sequential", "config": {"name": "bytes", "layers": [
+  {"class_name": "InputLayer", "config": {"batch_shape": [null, 28, 28], "dtype": "float32", "name": "in"}},
+  {"class_name": "Rescaling", "config": {"name": "scale", "scale": 0.00392156862745098, "offset": 0.0}},
+  {"class_name": "Flatten", "config": {"name": "flatten"}},
+  {"class_name": "Dense", "config": {"name": "dense", "units": 10, "activation": "linear"}}]}}
+END
+expect_status 0 train --model "$work/bytes.json" --data mnist --epochs 5 --json --save "$work/bytes.safetensors"
+cp "$work/out" "$work/trained"
+for from in "--data mnist" "--recipe mnist"; do
+  # shellcheck disable=SC2086
+  expect_status 0 eval "$work/bytes.safetensors" $from --json
+  expect_json "abs(data['loss'] - json.load(open('$work/trained'))['val_loss']) < 1e-4 and data['accuracy'] > 0.5"
+done
 unset HELIO_DATA_DIR
 
 own_model() { # units, activation
@@ -309,6 +414,10 @@ for form in "2 softmax:sparse_categorical_crossentropy (" "2 linear:sparse_categ
     *) expect_json "data[0]['class'] == 0 and data[399]['class'] == 1 and data[399]['probability'] > 0.9" ;;
   esac
 done
+# A table without a line of names begins with a sample.
+tail -n +2 "$work/sides.csv" >"$work/nameless.csv"
+expect_status 0 eval "$work/own.safetensors" --data "$work/nameless.csv" --json
+expect_json "data['accuracy'] > 0.95 and data['samples'] == 400"
 expect_error 2 "own was trained by no recipe: --data FILE gives it samples" eval "$work/own.safetensors"
 own_model 1 linear >"$work/own.json"
 expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --json
@@ -322,7 +431,7 @@ expect_json "data['loss'] < 1e-3 and len(data['devices']) == 2"
 printf 'a,b,label\n1,x,0\n2,y,1\n' >"$work/words.csv"
 expect_error 1 "$work/words.csv" train --model "$work/own.json" --data "$work/words.csv"
 printf 'a,b,label\n' >"$work/empty.csv"
-expect_status 1 train --model "$work/own.json" --data "$work/empty.csv"
+expect_error 1 "$work/empty.csv" train --model "$work/own.json" --data "$work/empty.csv"
 expect_error 1 "a sample of the data has the shape (2,), the model takes (28, 28, 1)" \
   train --model "$work/model.json" --data "$work/sides.csv"
 echo a >"$work/one.csv"
@@ -356,15 +465,42 @@ with zipfile.ZipFile(sys.argv[1], "w") as file:
         file.writestr(f"x_{part}.npy", npy("<f8", (400, 2), x))
         file.writestr(f"y_{part}.npy", npy("<i8", (400,), y))
 END
-  own_model 2 softmax >"$work/own.json"
-  expect_status 0 train --model "$work/own.json" --data "$work/own.npz" --lr 0.05 --json
+  # Also where a layer behind the last one only moves its numbers, and under the name of a recipe.
+  own_model 2 softmax | sed 's/}}\]}}$/}}, {"class_name": "Flatten", "config": {"name": "flat"}}]}}/; s/"own"/"linear"/' \
+    >"$work/own.json"
+  expect_status 0 train --model "$work/own.json" --data "$work/own.npz" --lr 0.05 --json --save "$work/own.safetensors"
   expect_json "data['val_accuracy'] > 0.95 and data['epochs'] == 10"
+  for part in "x_test,y_test" "x_test,y_test,x_train" "x_test"; do
+    python3 -c 'import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as whole, zipfile.ZipFile(sys.argv[2], "w") as part:
+    for name in sys.argv[3].split(","): part.writestr(name + ".npy", whole.read(name + ".npy"))' \
+      "$work/own.npz" "$work/part-$part.npz" "$part"
+  done
+  expect_status 0 eval "$work/own.safetensors" --data "$work/part-x_test,y_test.npz" --json
+  expect_json "data['accuracy'] > 0.95 and data['samples'] == 400"
+  expect_status 0 predict "$work/own.safetensors" --data "$work/part-x_test.npz" --json
+  expect_json "data[0]['class'] == 0 and data[399]['class'] == 1 and data[399]['probability'] > 0.9"
+  expect_error 2 "linear was trained by no recipe" eval "$work/own.safetensors"
+  expect_error 1 "has only samples for testing; x_train and y_train are needed" \
+    train --model "$work/own.json" --data "$work/part-x_test,y_test.npz"
+  expect_error 1 "has x_train but no y_train" train --model "$work/own.json" --data "$work/part-x_test,y_test,x_train.npz"
+  expect_error 1 "has x_test but no y_test" eval "$work/own.safetensors" --data "$work/part-x_test.npz"
+  # Numbers of words that somebody has padded already.
+  python3 - "$work/padded.npz" <<'END'
+import struct, sys, zipfile
+head = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 300), }".ljust(117) + "\n"
+with zipfile.ZipFile(sys.argv[1], "w") as file:
+    file.writestr("x_test.npy", b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<600i", *([1] * 600)))
+END
+  expect_status 0 predict "$work/topics.safetensors" --data "$work/padded.npz" --json
+  expect_json "len(data) == 2 and data[0] == data[1] and 0 <= data[0]['class'] < 46"
 fi
 
 # --- Memory and time -------------------------------------------------------------------------------------------------
 
-# As many images as MNIST has, in batches of 4096: below 500 MB, and the first step takes no more than three seconds of
-# processors (1.5 of two). Validation is on few images, so that it does not count.
+# As many images as MNIST has, in batches of 4096: below 500 MB, and the first step is done within 1.5 s of the start of
+# the process, in one of ten runs, because the machine may have other things to do. The time is that of the whole process,
+# whose validation is on few images.
 if [ -z "${HELIO_TEST_SANITIZERS-}" ] && [ -x "$HELIO_TEST_BUILD/tests/tools/usage" ]; then
   mkdir -p "$work/large/mnist"
   cp "$small/mnist/"t10k-* "$work/large/mnist/"
@@ -380,8 +516,17 @@ if [ -z "${HELIO_TEST_SANITIZERS-}" ] && [ -x "$HELIO_TEST_BUILD/tests/tools/usa
     read -r peak milliseconds <"$work/usage"
     echo "mnist, batches of 4096, $steps steps: $((peak / 1024)) MiB, $milliseconds ms of processors"
     [ "$peak" -lt 488281 ] || fail "$peak KiB are more than 500 MB"
-    [ "$steps" -gt 1 ] || [ "$milliseconds" -lt 3000 ] || fail "the first step comes after $milliseconds ms of processors"
   done
+  best=1000000
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    [ "$best" -ge 1500 ] || break
+    start=${EPOCHREALTIME/[.,]/}
+    expect_status 0 train mnist --data "$work/large" --steps 1 --strategy one-device --quiet
+    milliseconds=$(((${EPOCHREALTIME/[.,]/} - start) / 1000))
+    [ "$milliseconds" -ge "$best" ] || best=$milliseconds
+  done
+  echo "mnist, batches of 4096, first step: $best ms"
+  [ "$best" -lt 1500 ] || fail "the first step is done only after $best ms"
 fi
 
 [ "$failures" -eq 0 ]

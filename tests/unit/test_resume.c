@@ -533,7 +533,8 @@ static bool start_anew(void *argument) {
     helio_array *a = helio_array_of(x, HELIO_SHAPE(1, 6)),
                 *b = helio_array_of((int32_t[]){1}, HELIO_SHAPE(1), .type = HELIO_INT32);
     CHILD_CHECK(!helio_fit(model, .x = a, .y = b, .checkpoint = argument, .verbose = HELIO_QUIET));
-    CHILD_CHECK(helio_error_pending() == HELIO_WRONG_STATE && strstr(helio_error_message(), "set .resume"));
+    CHILD_CHECK(helio_error_pending() == HELIO_WRONG_STATE &&
+                strstr(helio_error_message(), "resume it (.resume, --resume)"));
     helio_error_take(NULL);
     helio_release(model);
   }

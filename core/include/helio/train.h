@@ -271,6 +271,9 @@ HELIO_EXPORT helio_history *helio_fit_with(const helio_fit_options *options);
 /* The number of the signal that ended it before its time; 0: none did. */
 HELIO_EXPORT int helio_history_signal(const helio_history *history);
 
+/* How many steps had been taken when it wrote its last checkpoint; −1: it wrote none. */
+HELIO_EXPORT int64_t helio_history_checkpoint_step(const helio_history *history);
+
 HELIO_EXPORT int helio_history_epochs(const helio_history *history);              /* that there are */
 HELIO_EXPORT int helio_history_epoch(const helio_history *history, int index);    /* the number of one, from 0 */
 HELIO_EXPORT int helio_history_count(const helio_history *history);               /* of names */
