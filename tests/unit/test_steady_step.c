@@ -7,7 +7,7 @@
 #include "../plugins/wrap/counts.h"
 #include "wrapped.h"
 
-enum { SIDE = 28, CLASSES = 10, ROWS = 4, WARM = 8, STEADY = 12, STEPS = WARM + STEADY + 4, MOST_LAUNCHES = 70 };
+enum { SIDE = 28, CLASSES = 10, ROWS = 4, WARM = 8, STEADY = 12, STEPS = WARM + STEADY + 4, MOST_LAUNCHES = 60 };
 
 /* ---- counting ---- */
 
