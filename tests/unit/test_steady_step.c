@@ -30,12 +30,13 @@ static wrap_counted_function *counter_of(const char *name) {
   return function;
 }
 
-static void start(void) {
+/* With a device that stays so many commands behind the host. */
+static void start(const char *behind, const char *rules) {
   char sum[PATH_MAX + 64];
   snprintf(sum, sizeof sum, "%s/collectives/ring/.libs/ring.so", build_folder());
   setenv("HELIO_WRAP_SUM_PLUGIN", sum, 1);
-  setenv("HELIO_STRICT_BEHIND", "16", 1);
-  start_wrapped("");
+  setenv("HELIO_STRICT_BEHIND", behind, 1);
+  start_wrapped(rules);
   devices_counted = counter_of("wrap.so");
   sums_counted = counter_of("wrap_sum.so");
 }
@@ -130,20 +131,27 @@ static void expect_input(const course *c, int replica) {
                    copies * ROWS * (SIDE * SIDE * sizeof(float) + sizeof(int32_t)));
 }
 
-/* `waits` in each step, of each replica. */
-static void expect_steady(int replicas, helio_on_failure on_failure, unsigned long long waits) {
-  course c = {.replicas = replicas};
+static helio_strategy *strategy_of(int replicas, helio_on_failure on_failure) {
+  static const char *const names[] = {"gpu:0", "gpu:1"};
   helio_mirrored_options options = {
       .size = sizeof options, .on_failure = on_failure, .collective = replicas > 1 ? "wrap-sum" : NULL};
-  static const char *const names[2][2] = {{"cpu:0", "cpu:1"}, {"gpu:0", "gpu:1"}};
-  for (int i = 0; i < replicas; i++) options.devices[i] = names[on_strict()][i];
-  start();
-  HELIO_POOL {
-    helio_strategy *strategy = helio_mirrored_with(&options);
-    assert_made(strategy);
-    train(strategy, &c);
-  }
+  for (int i = 0; i < replicas; i++) options.devices[i] = names[i];
+  helio_strategy *strategy = helio_mirrored_with(&options);
+  assert_made(strategy);
+  return strategy;
+}
+
+static course train_on(int replicas, helio_on_failure on_failure) {
+  course c = {.replicas = replicas};
+  HELIO_POOL train(strategy_of(replicas, on_failure), &c);
   assert_ok(helio_shutdown());
+  return c;
+}
+
+/* `waits` in each step, of each replica. */
+static void expect_steady(int replicas, helio_on_failure on_failure, unsigned long long waits) {
+  start("4", "");
+  course c = train_on(replicas, on_failure);
   for (int i = 0; i < replicas; i++) {
     expect(&c, i, WRAP_BUFFERS, 0);
     expect(&c, i, WRAP_HOST_BUFFERS, 0);
@@ -172,11 +180,50 @@ static void two_devices_that_drop(void **state) {
   expect_steady(2, HELIO_DROP, 1);
 }
 
+/* One that does nothing before it must is waited for once in each step: for the end of the step before the last. */
+static void no_more_than_two_steps_are_under_way(void **state) {
+  (void)state;
+  start("60000", "");
+  course c = train_on(1, HELIO_STOP);
+  expect(&c, 0, WRAP_WAITS, 1);
+  expect(&c, 0, WRAP_BUFFERS, 0);
+}
+
+/* ---- input ---- */
+
+static bool is_convolution(const told *t) {
+  return strcmp(t->name, "CONV2D") == 0;
+}
+
+/* Batches take a way of their own: the copies are not in the order of what is computed. */
+static void input_is_copied_beside_the_steps(void **state) {
+  void *computes = NULL;
+  int copies = 0;
+  (void)state;
+  start("4", "kernel:tell; copy:tell");
+  listen();
+  train_on(1, HELIO_STOP);
+  for (int i = 0; i < heard.count && !computes; i++) {
+    if (is_convolution(&heard.calls[i])) computes = heard.calls[i].stream;
+  }
+  assert_non_null(computes);
+  for (int i = 0; i < heard.count; i++) {
+    const told *t = &heard.calls[i];
+    bool images = strcmp(t->name, "copy_in") == 0 && t->elements == ROWS * SIDE * SIDE * sizeof(float);
+    if (images) copies++;
+    if (images) assert_ptr_not_equal(t->stream, computes);
+    if (!images && strcmp(t->name, "copy_in") != 0) assert_ptr_equal(t->stream, computes);
+  }
+  assert_true(copies >= STEPS / 2); /* as many as were heard */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(one_device),
       TEST(two_devices_that_stop),
       TEST(two_devices_that_drop),
+      TEST(no_more_than_two_steps_are_under_way),
+      TEST(input_is_copied_beside_the_steps),
   };
   remember_environment();
   return cmocka_run_group_tests(tests, NULL, NULL);
