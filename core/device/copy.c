@@ -140,15 +140,19 @@ static helio_status staging_take(hi_device *device, int stream, size_t bytes, st
   return status;
 }
 
+/* Without the event only an idle stream tells that the device is done with it. */
+static helio_status staging_mark(hi_device *device, helio_stream *stream, struct hi_staging *staging) {
+  const helio_member *m = &device->member;
+  helio_status status = m->streams->event_record(m->device, staging->event, stream);
+  if (status) staging->lost = m->streams->synchronize(m->device, stream);
+  return status;
+}
+
 static helio_status copy_staged(hi_device *device, helio_stream *stream, struct hi_staging *staging, helio_place target,
                                 size_t bytes) {
   const helio_member *m = &device->member;
   helio_status status = m->memory->copy_in(m->device, stream, target, staging->memory, bytes);
-  if (!status) {
-    status = m->streams->event_record(m->device, staging->event, stream);
-    /* Without the event only an idle stream tells that the device has read it. */
-    if (status) staging->lost = m->streams->synchronize(m->device, stream);
-  }
+  if (!status) status = staging_mark(device, stream, staging);
   staging_return(device, staging);
   return status ? hi_device_failed(device, status, "copying to the device") : HELIO_OK;
 }
@@ -196,20 +200,69 @@ helio_status hi_copy_in(hi_device *device, helio_place target, const void *sourc
   return hi_copy_in_on(device, HI_STREAM_COMPUTE, target, source, bytes);
 }
 
-helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes) {
+static helio_status copy_out_directly(hi_device *device, void *target, helio_place source, size_t bytes) {
   hi_status_reading reading;
   helio_backend_device *handle = device->member.device;
   helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
-  hi_reason_clear();
   helio_status status = HELIO_OK;
   if (bytes > 0) status = device->member.memory->copy_out(handle, stream, target, source, bytes);
-  if (!status) status = hi_status_read(device, &reading);
+  if (!status) status = hi_status_read(device, &reading, reading.words);
   bool queued = status; /* perhaps: the device would still write to what is the caller's again */
   if (!status) status = device->member.streams->synchronize(handle, stream);
   if (!status) return hi_status_judge(device, &reading);
   hi_device_failed(device, status, "copying to the host");
   if (queued) device->member.streams->synchronize(handle, stream);
   return status;
+}
+
+/* What is read of a device, behind its status words, in memory that it copies to without anybody waiting. */
+enum { WORDS_BYTES = HI_STATUS_WORDS * sizeof(helio_status_word), LARGEST_FETCHED = 64 << 10 };
+
+/* Hands the copies over; the piece's event is behind them. */
+static helio_status fetch(hi_device *device, struct hi_staging *staging, hi_status_reading *reading, helio_place source,
+                          size_t bytes) {
+  helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
+  char *values = (char *)staging->memory + WORDS_BYTES;
+  helio_status status = HELIO_OK;
+  if (bytes > 0) status = device->member.memory->copy_out(device->member.device, stream, values, source, bytes);
+  if (!status) status = hi_status_read(device, reading, staging->memory);
+  helio_status marked = staging_mark(device, stream, staging); /* whatever was handed over */
+  return status ? status : marked;
+}
+
+static helio_status copy_out_staged(hi_device *device, struct hi_staging *staging, void *target, helio_place source,
+                                    size_t bytes, const char *what) {
+  hi_status_reading reading;
+  helio_status status = fetch(device, staging, &reading, source, bytes);
+  if (!status) status = device->member.streams->event_synchronize(device->member.device, staging->event);
+  if (status) {
+    hi_device_failed(device, status, what);
+  } else {
+    memcpy(reading.words, staging->memory, WORDS_BYTES);
+    if (bytes > 0) memcpy(target, (const char *)staging->memory + WORDS_BYTES, bytes);
+  }
+  staging_return(device, staging);
+  return status ? status : hi_status_judge(device, &reading);
+}
+
+/* Where no memory can be had for staging the device writes to where the caller wants it. */
+static helio_status copy_out(hi_device *device, void *target, helio_place source, size_t bytes, const char *what) {
+  struct hi_staging *staging = NULL;
+  hi_reason_clear();
+  if (device->synchronous || bytes > LARGEST_FETCHED) return copy_out_directly(device, target, source, bytes);
+  helio_status status = staging_take(device, HI_STREAM_COMPUTE, WORDS_BYTES + bytes, &staging);
+  if (!status) return copy_out_staged(device, staging, target, source, bytes, what);
+  if (status == HELIO_OUT_OF_MEMORY) return copy_out_directly(device, target, source, bytes);
+  return hi_device_failed(device, status, what);
+}
+
+helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes) {
+  return copy_out(device, target, source, bytes, "copying to the host");
+}
+
+helio_status hi_copy_settle(hi_device *device) {
+  if (device->synchronous) return HELIO_OK;
+  return copy_out(device, NULL, (helio_place){NULL, 0}, 0, "waiting for the step");
 }
 
 helio_status hi_clear(hi_device *device, helio_place target, size_t bytes) {

@@ -22,6 +22,9 @@ helio_status hi_copy_in_written(hi_device *device, int stream, helio_place targe
 /* To host memory, waits for it. Also reports what went wrong on the device before. */
 helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes);
 
+/* Waits, for one event, until all is done that the compute stream was handed so far, and reports what went wrong. */
+helio_status hi_copy_settle(hi_device *device);
+
 /* Zeros, in the order of the compute stream. */
 helio_status hi_clear(hi_device *device, helio_place target, size_t bytes);
 

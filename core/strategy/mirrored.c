@@ -2,7 +2,6 @@
 /* What replicas do together: meet, sum and broadcast. Before each call of a collective they meet and compare what they
  * brought, so that a replica that failed on its way, or computes something else, is an error of all and not a wait. */
 #include "device/copy.h"
-#include "device/point.h"
 #include "ops/options.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
@@ -17,12 +16,8 @@ static helio_status meet(hi_replicas *replicas, hi_merge function, void *mine) {
 helio_status hi_strategy_settle(helio_strategy *strategy, int replica) {
   hi_device *device = strategy->replicas.devices[replica];
   if (strategy->on_failure != HELIO_DROP) return HELIO_OK;
-  if (!device->synchronous) {
-    hi_point *point = hi_point_mark(device, HI_STREAM_COMPUTE);
-    helio_status status = point ? hi_point_wait(point) : helio_error_pending();
-    hi_point_release(point);
-    if (status) return status;
-  }
+  helio_status status = hi_copy_settle(device);
+  if (status) return status;
   if (atomic_load(&device->loss)) { /* a thread that reads ahead has seen it fail */
     return hi_fail(HELIO_DEVICE_FAILURE, "%s failed outside of the step", device->name);
   }

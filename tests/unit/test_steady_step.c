@@ -52,12 +52,13 @@ static counts count(int device) {
 
 typedef struct course {
   int replicas, step;
+  bool reads; /* the loss of each step */
   counts before[MOST_REPLICAS], behind[MOST_REPLICAS];
 } course;
 
 static helio_status look(void *user, helio_training *training) {
   course *c = user;
-  (void)training;
+  if (c->reads && !(helio_logs_get(training->batch_logs, "loss") > 0)) return HELIO_BAD_DATA;
   c->step++;
   for (int i = 0; i < c->replicas && c->step == WARM; i++) c->before[i] = count(i);
   for (int i = 0; i < c->replicas && c->step == WARM + STEADY; i++) c->behind[i] = count(i);
@@ -78,16 +79,18 @@ static helio_model *make_model(void) {
 static float pixels[STEPS * MOST_REPLICAS * ROWS * SIDE * SIDE];
 static int32_t labels[STEPS * MOST_REPLICAS * ROWS];
 
-static void train(helio_strategy *strategy, course *c) {
-  int64_t samples = (int64_t)STEPS * c->replicas * ROWS;
-  helio_model *model = NULL;
+static void make_samples(int64_t samples) {
   for (int64_t i = 0; i < samples * SIDE * SIDE; i++) pixels[i] = (float)(i * 37 % 101) / 101;
   for (int64_t i = 0; i < samples; i++) labels[i] = (int32_t)(i * 7 % CLASSES);
-  HELIO_SCOPE(strategy) model = make_model();
-  assert_made(helio_fit(model, .x = helio_array_of(pixels, HELIO_SHAPE(samples, SIDE, SIDE, 1)),
-                        .y = helio_array_of(labels, HELIO_SHAPE(samples), .type = HELIO_INT32),
-                        .batch_size = c->replicas * ROWS, .verbose = HELIO_QUIET,
-                        .callbacks = {helio_callback(.user = c, .batch_end = look)}));
+}
+
+/* NULL: it failed. */
+static helio_history *train(helio_model *model, course *c) {
+  int64_t samples = (int64_t)STEPS * c->replicas * ROWS;
+  return helio_fit(model, .x = helio_array_of(pixels, HELIO_SHAPE(samples, SIDE, SIDE, 1)),
+                   .y = helio_array_of(labels, HELIO_SHAPE(samples), .type = HELIO_INT32),
+                   .batch_size = c->replicas * ROWS, .verbose = HELIO_QUIET,
+                   .callbacks = {helio_callback(.user = c, .batch_end = look)});
 }
 
 /* ---- what a steady step costs ---- */
@@ -141,23 +144,29 @@ static helio_strategy *strategy_of(int replicas, helio_on_failure on_failure) {
   return strategy;
 }
 
-static course train_on(int replicas, helio_on_failure on_failure) {
-  course c = {.replicas = replicas};
-  HELIO_POOL train(strategy_of(replicas, on_failure), &c);
+static helio_model *model_of(helio_strategy *strategy) {
+  helio_model *model = NULL;
+  HELIO_SCOPE(strategy) model = make_model();
+  return model;
+}
+
+static void train_on(course *c, helio_on_failure on_failure) {
+  make_samples((int64_t)STEPS * c->replicas * ROWS);
+  HELIO_POOL assert_made(train(model_of(strategy_of(c->replicas, on_failure)), c));
   assert_ok(helio_shutdown());
-  return c;
 }
 
 /* `waits` in each step, of each replica. */
 static void expect_steady(int replicas, helio_on_failure on_failure, unsigned long long waits) {
   start("4", "");
-  course c = train_on(replicas, on_failure);
+  course c = {.replicas = replicas};
+  train_on(&c, on_failure);
   for (int i = 0; i < replicas; i++) {
     expect(&c, i, WRAP_BUFFERS, 0);
     expect(&c, i, WRAP_HOST_BUFFERS, 0);
     expect(&c, i, WRAP_OBJECTS, 0);
     expect(&c, i, WRAP_WAITS, waits);
-    expect(&c, i, WRAP_COPIES_OUT, 0);
+    expect(&c, i, WRAP_COPIES_OUT, waits); /* of the status words, which are read before the commit */
     expect(&c, i, WRAP_CALLS_OF_SUMS, replicas > 1);
     expect_input(&c, i);
     expect_launches(&c, i);
@@ -184,9 +193,43 @@ static void two_devices_that_drop(void **state) {
 static void no_more_than_two_steps_are_under_way(void **state) {
   (void)state;
   start("60000", "");
-  course c = train_on(1, HELIO_STOP);
+  course c = {.replicas = 1};
+  train_on(&c, HELIO_STOP);
   expect(&c, 0, WRAP_WAITS, 1);
   expect(&c, 0, WRAP_BUFFERS, 0);
+}
+
+static void who_reads_the_loss_of_each_step_waits_once(void **state) {
+  (void)state;
+  start("4", "");
+  course c = {.replicas = 1, .reads = true};
+  train_on(&c, HELIO_STOP);
+  expect(&c, 0, WRAP_WAITS, 1);
+  expect(&c, 0, WRAP_COPIES_OUT, 2); /* the loss, and the status words */
+  expect(&c, 0, WRAP_HOST_BUFFERS, 0);
+}
+
+/* ---- bad data ---- */
+
+/* Read at the commit's one wait: the step with the bad label is not taken. */
+static void bad_data_is_found_before_the_commit(void **state) {
+  (void)state;
+  start("4", "");
+  course c = {.replicas = 2};
+  make_samples((int64_t)STEPS * c.replicas * ROWS);
+  for (size_t i = 0; i < COUNT_OF(labels); i++) labels[i] = CLASSES;
+  HELIO_POOL {
+    helio_model *model = model_of(strategy_of(c.replicas, HELIO_DROP));
+    helio_variable *kernel = helio_weights(model)->at[0];
+    float before[9 * 16], behind[9 * 16];
+    assert_ok(helio_tensor_read(helio_variable_copy(kernel, 1), before, sizeof before));
+    assert_null(train(model, &c));
+    expect_error(HELIO_BAD_DATA, "label 10 is out of range");
+    assert_int_equal(c.step, 0);
+    assert_ok(helio_tensor_read(helio_variable_copy(kernel, 1), behind, sizeof behind));
+    assert_memory_equal(before, behind, sizeof before);
+  }
+  assert_ok(helio_shutdown());
 }
 
 /* ---- input ---- */
@@ -201,8 +244,9 @@ static void input_is_copied_beside_the_steps(void **state) {
   int copies = 0;
   (void)state;
   start("4", "kernel:tell; copy:tell");
+  course c = {.replicas = 1};
   listen();
-  train_on(1, HELIO_STOP);
+  train_on(&c, HELIO_STOP);
   for (int i = 0; i < heard.count && !computes; i++) {
     if (is_convolution(&heard.calls[i])) computes = heard.calls[i].stream;
   }
@@ -223,6 +267,8 @@ int main(void) {
       TEST(two_devices_that_stop),
       TEST(two_devices_that_drop),
       TEST(no_more_than_two_steps_are_under_way),
+      TEST(who_reads_the_loss_of_each_step_waits_once),
+      TEST(bad_data_is_found_before_the_commit),
       TEST(input_is_copied_beside_the_steps),
   };
   remember_environment();
