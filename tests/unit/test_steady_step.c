@@ -128,10 +128,9 @@ static void expect_launches(const course *c, int replica) {
 /* The thread that reads ahead may be so many batches further, or less far, than when the counting began. */
 static void expect_input(const course *c, int replica) {
   enum { AHEAD = 4, PARTS = 2 };
-  unsigned long long copies = spent(c, replica, WRAP_COPIES_IN);
-  assert_in_range(copies, PARTS * (STEADY - AHEAD), PARTS * (STEADY + AHEAD));
-  assert_int_equal(spent(c, replica, WRAP_BYTES_IN) * PARTS,
-                   copies * ROWS * (SIDE * SIDE * sizeof(float) + sizeof(int32_t)));
+  const size_t batch = ROWS * (SIDE * SIDE * sizeof(float) + sizeof(int32_t));
+  assert_in_range(spent(c, replica, WRAP_COPIES_IN), PARTS * (STEADY - AHEAD), PARTS * (STEADY + AHEAD));
+  assert_in_range(spent(c, replica, WRAP_BYTES_IN), batch * (STEADY - AHEAD), batch * (STEADY + AHEAD));
 }
 
 static helio_strategy *strategy_of(int replicas, helio_on_failure on_failure) {
