@@ -29,6 +29,8 @@ static void end(void *object) {
     hi_drop(item->part[i].indices);
     hi_drop(item->part[i].tensor);
   }
+  for (int i = 0; i < item->arrival_count; i++) hi_point_release(item->arrivals[i]);
+  free(item->arrivals);
   hi_drop(item->whole);
   free(item);
 }

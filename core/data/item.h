@@ -5,6 +5,7 @@
 #define HI_ITEM_H
 
 #include "data/array.h"
+#include "device/point.h"
 #include "tensor/tensor.h"
 
 /* Row numbers that several parts share. An object without a pool: made with one reference. */
@@ -30,6 +31,8 @@ typedef struct hi_item {
   int count;
   unsigned stamp;        /* of whoever cut it from a batch */
   struct hi_item *whole; /* that batch, held; NULL: none */
+  int arrival_count;
+  hi_point **arrivals; /* whose they are, by replica; NULL: there is nothing to wait for */
   hi_part part[];
 } hi_item;
 

@@ -28,6 +28,11 @@ static void write_slab(const void *argument, void *memory, size_t bytes) {
   hi_part_write(s->part, s->first, s->count, memory);
 }
 
+/* What a device reads while it computes has a stream of its own. */
+static int landing_stream(const hi_device *device) {
+  return device->synchronous ? HI_STREAM_COMPUTE : HI_STREAM_COPY;
+}
+
 /* As many rows at a time as staging memory takes well. */
 static helio_status land_in_slabs(const hi_part *part, int64_t first, int64_t count, size_t row, hi_device *device,
                                   helio_place place) {
@@ -35,7 +40,7 @@ static helio_status land_in_slabs(const hi_part *part, int64_t first, int64_t co
   helio_status status = HELIO_OK;
   while (count > 0 && !status) {
     slab s = {part, first, count < most ? count : most};
-    status = hi_copy_in_written(device, place, (size_t)s.count * row, write_slab, &s);
+    status = hi_copy_in_written(device, landing_stream(device), place, (size_t)s.count * row, write_slab, &s);
     place.offset += (size_t)s.count * row;
     first += s.count;
     count -= s.count;
@@ -60,8 +65,10 @@ static helio_tensor *land_part(const hi_part *part, int64_t first, int64_t count
     shape.extent[0] = count;
   }
   if (part->tensor) return land_tensor(part, first, &shape, device);
-  helio_tensor *tensor = hi_tensor_new(device, part->type, &shape, "dataset");
+  int stream = landing_stream(device);
+  helio_tensor *tensor = hi_tensor_new_on(device, stream, part->type, &shape, "dataset");
   if (!tensor || !tensor->elements) return tensor;
+  hi_block_used(tensor->block, HI_STREAM_COMPUTE); /* by whoever waits for its arrival */
   helio_place place = hi_tensor_place(tensor);
   helio_status status;
   if (part->indices) {
@@ -69,7 +76,7 @@ static helio_tensor *land_part(const hi_part *part, int64_t first, int64_t count
   } else {
     size_t row = hi_tensor_bytes(tensor) / (size_t)count;
     const char *data = (const char *)hi_part_data(part) + (size_t)first * row;
-    status = hi_copy_in(device, place, data, hi_tensor_bytes(tensor));
+    status = hi_copy_in_on(device, stream, place, data, hi_tensor_bytes(tensor));
   }
   return status ? NULL : tensor;
 }
@@ -79,7 +86,7 @@ static helio_tensor *land_part(const hi_part *part, int64_t first, int64_t count
 static helio_status land(const hi_item *item, int64_t first, int64_t count, hi_device *device, helio_element *element) {
   helio_element landed = {.count = item->count};
   helio_status status = hi_device_use(device);
-  if (status) return status;
+  if (status || !hi_device_stream(device, landing_stream(device))) return helio_error_pending();
   if (count >= 0) {
     int64_t rows = hi_item_rows(item);
     if (rows < 0) return helio_error_pending();
@@ -96,10 +103,42 @@ static helio_status land(const hi_item *item, int64_t first, int64_t count, hi_d
   return HELIO_OK;
 }
 
+/* Is there a part that is still on the host? */
+static bool comes_from_host(const hi_item *item) {
+  bool found = false;
+  for (int i = 0; i < item->count && !found; i++) found = !item->part[i].tensor;
+  return found;
+}
+
+static helio_status land_and_mark(const hi_item *item, int64_t first, int64_t count, hi_device *device,
+                                  helio_element *element, hi_point **arrival) {
+  helio_element landed;
+  helio_status status = land(item, first, count, device, &landed);
+  if (status) return status;
+  *arrival = NULL;
+  if (landing_stream(device) != HI_STREAM_COMPUTE && comes_from_host(item)) {
+    *arrival = hi_point_mark(device, HI_STREAM_COPY);
+    if (!*arrival) return helio_error_pending();
+  }
+  *element = landed;
+  return HELIO_OK;
+}
+
+helio_status hi_item_land_ahead(const hi_item *item, int64_t first, int64_t count, hi_device *device,
+                                helio_element *element, hi_point **arrival) {
+  hi_activity before = hi_progress_expose();
+  helio_status status = land_and_mark(item, first, count, device, element, arrival);
+  hi_progress_change(before);
+  return status;
+}
+
 helio_status hi_item_land(const hi_item *item, int64_t first, int64_t count, hi_device *device,
                           helio_element *element) {
+  hi_point *arrival = NULL;
   hi_activity before = hi_progress_expose();
-  helio_status status = land(item, first, count, device, element);
+  helio_status status = land_and_mark(item, first, count, device, element, &arrival);
+  if (!status && arrival) status = hi_point_await(arrival);
+  hi_point_release(arrival);
   hi_progress_change(before);
   return status;
 }

@@ -10,6 +10,11 @@
  * belong to the innermost pool. */
 helio_status hi_item_land(const hi_item *item, int64_t first, int64_t count, hi_device *device, helio_element *element);
 
+/* The same ahead of its time, beside what the device computes. Whoever is first to use the tensors on the device's
+ * compute stream lets that wait for *arrival, which is the caller's and NULL where there is nothing to wait for. */
+helio_status hi_item_land_ahead(const hi_item *item, int64_t first, int64_t count, hi_device *device,
+                                helio_element *element, hi_point **arrival);
+
 /* An item of tensors on the device, with a reference of the caller's: the same one where it is that already. NULL with
  * the error set. */
 hi_item *hi_item_landed(hi_item *item, hi_device *device);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/point.h"
 #include "device/status.h"
 #include "runtime/error.h"
 #include "runtime/leaks.h"
@@ -33,16 +34,26 @@ void hi_copy_finish(hi_device *device) {
     staging_destroy(device, staging);
   }
   device->staged = 0;
+  hi_points_finish(device);
   for (int i = 0; i < HI_ORDER_EVENTS; i++) {
     helio_event *event = atomic_exchange(&device->order[i], NULL);
     if (event) device->member.streams->event_destroy(device->member.device, event);
   }
 }
 
+/* In steps of a quarter. A piece serves one size only: if labels took what was made for images, images would need
+ * another, now and then, for a long time. */
+static size_t staging_size(size_t bytes) {
+  enum { LEAST = 4096 };
+  if (bytes <= LEAST) return LEAST;
+  size_t unit = (size_t)1 << (61 - __builtin_clzll(bytes));
+  return (bytes + unit - 1) / unit * unit;
+}
+
 static helio_status staging_new(hi_device *device, size_t bytes, struct hi_staging **made) {
   struct hi_staging *staging = calloc(1, sizeof *staging);
   if (!staging) return HELIO_OUT_OF_MEMORY;
-  staging->bytes = bytes < 4096 ? 4096 : bytes;
+  staging->bytes = staging_size(bytes);
   helio_status status = device->member.memory->host_allocate(device->member.device, staging->bytes, &staging->memory);
   if (!status) status = device->member.streams->event_create(device->member.device, &staging->event);
   if (status) {
@@ -60,7 +71,7 @@ static helio_status staging_find(hi_device *device, size_t bytes, struct hi_stag
   if (status) return status;
   for (struct hi_staging **link = &device->staging; *link && !*found && !status;) {
     struct hi_staging *staging = *link;
-    bool fits = staging->bytes >= bytes && staging->bytes / 4 <= bytes + 4096;
+    bool fits = staging->bytes == staging_size(bytes);
     bool wanted = !staging->lost && (fits || device->staged + bytes > most_staged);
     if (wanted) status = device->member.streams->event_query(device->member.device, staging->event);
     if (!wanted || status == HELIO_NOT_READY) {
@@ -84,14 +95,14 @@ static bool staging_full(hi_device *device, size_t bytes) {
   return full;
 }
 
-/* A piece that nobody uses, found or made. When the device is far behind, it is waited for. */
-static helio_status staging_take(hi_device *device, size_t bytes, struct hi_staging **taken) {
-  helio_status status = staging_find(device, bytes, taken);
-  if (!status && !*taken && staging_full(device, bytes)) {
-    status = device->member.streams->synchronize(device->member.device, device->streams[HI_STREAM_COMPUTE]);
-    if (!status) status = staging_find(device, bytes, taken);
+/* Whichever stream reads the pieces. */
+static helio_status wait_for_readers(hi_device *device) {
+  helio_status status = HELIO_OK;
+  for (int i = HI_STREAM_COMPUTE; i <= HI_STREAM_COPY && !status; i++) {
+    helio_stream *stream = device->streams[i];
+    if (stream) status = device->member.streams->synchronize(device->member.device, stream);
   }
-  return status || *taken ? status : staging_new(device, bytes, taken);
+  return status;
 }
 
 static void staging_return(hi_device *device, struct hi_staging *staging) {
@@ -105,15 +116,43 @@ static void staging_return(hi_device *device, struct hi_staging *staging) {
   pthread_mutex_unlock(&device->lock);
 }
 
-static helio_status copy_staged(hi_device *device, struct hi_staging *staging, helio_place target, size_t bytes) {
-  const helio_member *m = &device->member;
-  helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
-  helio_status status = m->memory->copy_in(m->device, stream, target, staging->memory, bytes);
-  if (!status) {
-    status = m->streams->event_record(m->device, staging->event, stream);
-    /* Without the event only an idle stream tells that the device has read it. */
-    if (status) staging->lost = m->streams->synchronize(m->device, stream);
+/* Batches follow each other closely, and how many are on their way at a time is a matter of chance: where one needs a
+ * piece, the next ones will. */
+static void staging_reserve(hi_device *device, size_t bytes) {
+  enum { AHEAD = 3 };
+  for (int i = 0; i < AHEAD && !staging_full(device, bytes); i++) {
+    struct hi_staging *spare = NULL;
+    if (staging_new(device, bytes, &spare)) return; /* none of them is needed yet */
+    staging_return(device, spare);
   }
+}
+
+/* A piece that nobody uses, found or made. When the device is far behind, it is waited for. */
+static helio_status staging_take(hi_device *device, int stream, size_t bytes, struct hi_staging **taken) {
+  helio_status status = staging_find(device, bytes, taken);
+  if (!status && !*taken && staging_full(device, bytes)) {
+    status = wait_for_readers(device);
+    if (!status) status = staging_find(device, bytes, taken);
+  }
+  if (status || *taken) return status;
+  status = staging_new(device, bytes, taken);
+  if (!status && stream == HI_STREAM_COPY) staging_reserve(device, bytes);
+  return status;
+}
+
+/* Without the event only an idle stream tells that the device is done with it. */
+static helio_status staging_mark(hi_device *device, helio_stream *stream, struct hi_staging *staging) {
+  const helio_member *m = &device->member;
+  helio_status status = m->streams->event_record(m->device, staging->event, stream);
+  if (status) staging->lost = m->streams->synchronize(m->device, stream);
+  return status;
+}
+
+static helio_status copy_staged(hi_device *device, helio_stream *stream, struct hi_staging *staging, helio_place target,
+                                size_t bytes) {
+  const helio_member *m = &device->member;
+  helio_status status = m->memory->copy_in(m->device, stream, target, staging->memory, bytes);
+  if (!status) status = staging_mark(device, stream, staging);
   staging_return(device, staging);
   return status ? hi_device_failed(device, status, "copying to the device") : HELIO_OK;
 }
@@ -122,21 +161,21 @@ static helio_status cannot_stage(const hi_device *device, helio_status status, s
   return hi_fail(status, "preparing to copy %zu bytes to %s: %s", bytes, device->name, hi_reason(status));
 }
 
-helio_status hi_copy_in_written(hi_device *device, helio_place target, size_t bytes, hi_write *write,
+helio_status hi_copy_in_written(hi_device *device, int stream, helio_place target, size_t bytes, hi_write *write,
                                 const void *argument) {
   struct hi_staging *staging = NULL;
   hi_reason_clear();
-  helio_status status = staging_take(device, bytes, &staging);
+  helio_status status = staging_take(device, stream, bytes, &staging);
   if (status) return cannot_stage(device, status, bytes);
   write(argument, staging->memory, bytes);
-  return copy_staged(device, staging, target, bytes);
+  return copy_staged(device, device->streams[stream], staging, target, bytes);
 }
 
 /* ---- host and device ---- */
 
-static helio_status copy_in_directly(hi_device *device, helio_place target, const void *source, size_t bytes) {
+static helio_status copy_in_directly(hi_device *device, helio_stream *stream, helio_place target, const void *source,
+                                     size_t bytes) {
   const helio_member *m = &device->member;
-  helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
   helio_status status = m->memory->copy_in(m->device, stream, target, source, bytes);
   if (!status && !device->synchronous)
     status = m->streams->synchronize(m->device, stream); /* `source` may change now */
@@ -144,32 +183,86 @@ static helio_status copy_in_directly(hi_device *device, helio_place target, cons
 }
 
 /* Where no memory can be had for staging, the device is waited for. */
-helio_status hi_copy_in(hi_device *device, helio_place target, const void *source, size_t bytes) {
+helio_status hi_copy_in_on(hi_device *device, int index, helio_place target, const void *source, size_t bytes) {
   struct hi_staging *staging = NULL;
+  helio_stream *stream = device->streams[index];
   if (bytes == 0) return HELIO_OK;
   hi_reason_clear();
   bool directly = device->synchronous || bytes > HI_LARGEST_STAGED;
-  helio_status status = directly ? HELIO_OK : staging_take(device, bytes, &staging);
-  if (directly || status == HELIO_OUT_OF_MEMORY) return copy_in_directly(device, target, source, bytes);
+  helio_status status = directly ? HELIO_OK : staging_take(device, index, bytes, &staging);
+  if (directly || status == HELIO_OUT_OF_MEMORY) return copy_in_directly(device, stream, target, source, bytes);
   if (status) return cannot_stage(device, status, bytes);
   memcpy(staging->memory, source, bytes);
-  return copy_staged(device, staging, target, bytes);
+  return copy_staged(device, stream, staging, target, bytes);
 }
 
-helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes) {
+helio_status hi_copy_in(hi_device *device, helio_place target, const void *source, size_t bytes) {
+  return hi_copy_in_on(device, HI_STREAM_COMPUTE, target, source, bytes);
+}
+
+static helio_status copy_out_directly(hi_device *device, void *target, helio_place source, size_t bytes) {
   hi_status_reading reading;
   helio_backend_device *handle = device->member.device;
   helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
-  hi_reason_clear();
   helio_status status = HELIO_OK;
   if (bytes > 0) status = device->member.memory->copy_out(handle, stream, target, source, bytes);
-  if (!status) status = hi_status_read(device, &reading);
+  if (!status) status = hi_status_read(device, &reading, reading.words);
   bool queued = status; /* perhaps: the device would still write to what is the caller's again */
   if (!status) status = device->member.streams->synchronize(handle, stream);
   if (!status) return hi_status_judge(device, &reading);
   hi_device_failed(device, status, "copying to the host");
   if (queued) device->member.streams->synchronize(handle, stream);
   return status;
+}
+
+/* What is read of a device, behind its status words, in memory that it copies to without anybody waiting. */
+enum { WORDS_BYTES = HI_STATUS_WORDS * sizeof(helio_status_word), LARGEST_FETCHED = 64 << 10 };
+
+/* Hands the copies over; the piece's event is behind them. */
+static helio_status fetch(hi_device *device, struct hi_staging *staging, hi_status_reading *reading, helio_place source,
+                          size_t bytes) {
+  helio_stream *stream = device->streams[HI_STREAM_COMPUTE];
+  char *values = (char *)staging->memory + WORDS_BYTES;
+  helio_status status = HELIO_OK;
+  if (bytes > 0) status = device->member.memory->copy_out(device->member.device, stream, values, source, bytes);
+  if (!status) status = hi_status_read(device, reading, staging->memory);
+  helio_status marked = staging_mark(device, stream, staging); /* whatever was handed over */
+  return status ? status : marked;
+}
+
+static helio_status copy_out_staged(hi_device *device, struct hi_staging *staging, void *target, helio_place source,
+                                    size_t bytes, const char *what) {
+  hi_status_reading reading;
+  helio_status status = fetch(device, staging, &reading, source, bytes);
+  if (!status) status = device->member.streams->event_synchronize(device->member.device, staging->event);
+  if (status) {
+    hi_device_failed(device, status, what);
+  } else {
+    memcpy(reading.words, staging->memory, WORDS_BYTES);
+    if (bytes > 0) memcpy(target, (const char *)staging->memory + WORDS_BYTES, bytes);
+  }
+  staging_return(device, staging);
+  return status ? status : hi_status_judge(device, &reading);
+}
+
+/* Where no memory can be had for staging the device writes to where the caller wants it. */
+static helio_status copy_out(hi_device *device, void *target, helio_place source, size_t bytes, const char *what) {
+  struct hi_staging *staging = NULL;
+  hi_reason_clear();
+  if (device->synchronous || bytes > LARGEST_FETCHED) return copy_out_directly(device, target, source, bytes);
+  helio_status status = staging_take(device, HI_STREAM_COMPUTE, WORDS_BYTES + bytes, &staging);
+  if (!status) return copy_out_staged(device, staging, target, source, bytes, what);
+  if (status == HELIO_OUT_OF_MEMORY) return copy_out_directly(device, target, source, bytes);
+  return hi_device_failed(device, status, what);
+}
+
+helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes) {
+  return copy_out(device, target, source, bytes, "copying to the host");
+}
+
+helio_status hi_copy_settle(hi_device *device) {
+  if (device->synchronous) return HELIO_OK;
+  return copy_out(device, NULL, (helio_place){NULL, 0}, 0, "waiting for the step");
 }
 
 helio_status hi_clear(hi_device *device, helio_place target, size_t bytes) {

@@ -259,7 +259,7 @@ helio_status hi_device_synchronize(hi_device *device) {
   helio_backend_device *handle = device->member.device;
   hi_reason_clear();
   helio_status status = device->member.devices->synchronize(handle);
-  if (!status) status = hi_status_read(device, &reading);
+  if (!status) status = hi_status_read(device, &reading, reading.words);
   if (!status) status = device->member.streams->synchronize(handle, device->streams[HI_STREAM_COMPUTE]);
   if (status) return hi_device_failed(device, status, "waiting");
   status = hi_status_judge(device, &reading);

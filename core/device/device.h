@@ -27,7 +27,7 @@ typedef struct hi_physical {
   int opened; /* logical devices that were opened */
 } hi_physical;
 
-enum { HI_ORDER_EVENTS = 8 };
+enum { HI_ORDER_EVENTS = 8, HI_STEPS_IN_FLIGHT = 2 };
 
 typedef struct hi_device {
   helio_member member;          /* first: what a collective hands back is the device */
@@ -46,12 +46,14 @@ typedef struct hi_device {
   pthread_mutex_t lock;  /* of opening and of making streams */
   _Atomic(helio_stream *) streams[HI_STREAM_COUNT]; /* written under the lock, read without */
   hi_arena *arena;
-  hi_block *status;                              /* of HI_STATUS_WORDS helio_status_words */
-  struct hi_callers *callers;                    /* whose they are, kept by status.c */
-  struct hi_staging *staging;                    /* kept by copy.c */
-  size_t staged;                                 /* bytes of it */
-  _Atomic(helio_event *) order[HI_ORDER_EVENTS]; /* likewise */
-  void *plans;                                   /* kept by ops/plans.c */
+  hi_block *status;                                      /* of HI_STATUS_WORDS helio_status_words */
+  struct hi_callers *callers;                            /* whose they are, kept by status.c */
+  struct hi_staging *staging;                            /* kept by copy.c */
+  size_t staged;                                         /* bytes of it */
+  _Atomic(helio_event *) order[HI_ORDER_EVENTS];         /* likewise */
+  struct hi_point *points;                               /* kept by point.c */
+  _Atomic(struct hi_point *) flight[HI_STEPS_IN_FLIGHT]; /* ends of the latest steps, the last one first */
+  void *plans;                                           /* kept by ops/plans.c */
   void (*plans_free)(void *plans);
   atomic_int reductions_said; /* how often the log has told of a reduction to it (strategy/reduce.c) */
   struct hi_device *next;     /* in topology.c's list of all */

@@ -154,7 +154,7 @@ static void lock_words(hi_device *device) {
   if (--callers->waiting == 0) pthread_cond_broadcast(&callers->changed);
 }
 
-helio_status hi_status_read(hi_device *device, hi_status_reading *reading) {
+helio_status hi_status_read(hi_device *device, hi_status_reading *reading, helio_status_word *words) {
   hi_callers *callers = device->callers;
   lock_words(device);
   reading->time = ++callers->time;
@@ -162,7 +162,7 @@ helio_status hi_status_read(hi_device *device, hi_status_reading *reading) {
   if (!device->synchronous) pthread_mutex_unlock(&callers->lock); /* the copy may wait for the stream */
   size_t bytes = (size_t)reading->count * sizeof(helio_status_word);
   helio_status status = device->member.memory->copy_out(device->member.device, device->streams[HI_STREAM_COMPUTE],
-                                                        reading->words, device->status->place, bytes);
+                                                        words, device->status->place, bytes);
   if (device->synchronous) pthread_mutex_unlock(&callers->lock);
   return status;
 }

@@ -42,9 +42,10 @@ typedef struct hi_status_reading {
   helio_status_word words[HI_STATUS_WORDS];
 } hi_status_reading;
 
-/* Hands the copying of the words to the compute stream; a failure is left to the caller to report. When the stream is
- * idle, hi_status_judge() takes what was read for an error if it says so, and clears the words that told of it. */
-helio_status hi_status_read(struct hi_device *device, hi_status_reading *reading);
+/* Hands the copying of the words to the compute stream, to room for HI_STATUS_WORDS of them; a failure is left to the
+ * caller to report. When the stream has come so far, and the words are those of the reading, hi_status_judge() takes
+ * what was read for an error if it says so, and clears the words that told of it. */
+helio_status hi_status_read(struct hi_device *device, hi_status_reading *reading, helio_status_word *words);
 helio_status hi_status_judge(struct hi_device *device, const hi_status_reading *reading);
 
 #endif

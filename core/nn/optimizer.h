@@ -99,6 +99,11 @@ typedef struct hi_riders {
 
   /* Called when the sums are there, before the step counts: what it writes is undone if the step fails. */
   helio_status (*arrived)(struct hi_riders *riders);
+
+  /* Where a step is taken, `commits`, what is to be written waits for it: called when the step counts, behind which
+   * only a device may fail, and nothing is undone. */
+  bool commits;
+  helio_status (*counted)(struct hi_riders *riders);
   void *user;
 } hi_riders;
 

@@ -306,14 +306,15 @@ static helio_status compare_written(const turn *t, hi_replicas *together) {
 /* The step counts where every replica has come to it: behind that there are only writes, the same on each. The
  * gradients are the sums of all replicas'. A replica that cannot write is not like the others any more, whatever the
  * reason, and is lost with its device. */
-static helio_status take_step(turn *t, hi_replicas *together, hi_gradient *gradients,
-                              const helio_variables *variables) {
+static helio_status take_step(turn *t, hi_replicas *together, hi_gradient *gradients, const helio_variables *variables,
+                              hi_riders *riders) {
   helio_status status = check_missing(t->optimizer, gradients, variables);
   if (!status) status = prepare_all(t, gradients);
   if (!status && together) status = together->services->commit(together, count_turn, t);
   if (status) return status;
   hi_step_keep();
   status = write_all(t);
+  if (!status && riders) status = riders->counted(riders);
   if (!together) return status ? status : count_turn((void *[]){t}, 1);
   if (status) hi_device_suspect(together->devices[hi_replica_of(together)], HELIO_DEVICE_FAILURE);
   return status || !together->compared ? status : compare_written(t, together);
@@ -364,6 +365,7 @@ static helio_status step_begin(step *s, helio_optimizer *optimizer, const helio_
   if (!status) status = hi_optimizer_track(optimizer, variables);
   if (status) return status;
   int count = optimizer->tracked.count, first = riders ? riders->count : 0;
+  if (riders) riders->commits = true;
   s->turn = next_turn(optimizer);
   s->sums = calloc((size_t)(first + count) + 1, sizeof *s->sums);
   s->turn.updates = calloc((size_t)count + 1, sizeof *s->turn.updates);
@@ -403,7 +405,7 @@ static helio_status step_end(step *s) {
   hi_tape_pause();
   if (s->summing) status = s->together->services->sums_end(s->summing);
   if (!status && s->riders) status = take_riders(s->riders, s->together ? s->sums : NULL);
-  if (!status) status = take_step(&s->turn, s->together, s->list, s->variables);
+  if (!status) status = take_step(&s->turn, s->together, s->list, s->variables, s->riders);
   hi_tape_resume();
   for (int i = 0; s->turn.updates && i < s->optimizer->tracked.count; i++) hi_prepared_end(&s->turn.updates[i]);
   free(s->turn.updates);

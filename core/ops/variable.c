@@ -337,6 +337,22 @@ helio_status hi_variables_add(const helio_variables *variables, helio_tensor *co
   return status;
 }
 
+/* A step of gradient descent by −1 adds. */
+helio_status hi_variable_prepare_add(const helio_variable *variable, helio_tensor *addition, hi_prepared *prepared) {
+  const hi_row *row = hi_row_of(HELIO_OP_SGD_UPDATE);
+  helio_status status = check_sum("assign_add", variable, addition);
+  if (status) return status;
+  helio_tensor *copy = hi_variable_tensor(variable);
+  prepared->call = (hi_call){.row = row, .input_count = (int)strlen(row->inputs), .scalars = {{.real = -1}}};
+  prepared->call.attributes.sgd = (helio_sgd_attributes){.size = sizeof(helio_sgd_attributes)};
+  prepared->inputs[0] = copy;
+  prepared->inputs[hi_update_gradient_place(row)] = addition;
+  helio_scope device = hi_placement_enter(copy->device);
+  status = hi_dispatch_prepare(prepared);
+  helio_device_leave(&device);
+  return status;
+}
+
 helio_status hi_variable_clear(helio_variable *variable) {
   int replica = hi_replica_of(variable->replicas);
   helio_status status = HELIO_OK;

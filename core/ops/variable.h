@@ -43,6 +43,9 @@ helio_status hi_variable_write(helio_variable *variable, const void *data);
 enum { HI_MOST_ADDED = 8 };
 helio_status hi_variables_add(const helio_variables *variables, helio_tensor *const *additions);
 
+/* The same for one of them in two parts, in place: behind the first only the device can fail. */
+helio_status hi_variable_prepare_add(const helio_variable *variable, helio_tensor *addition, hi_prepared *prepared);
+
 /* Makes it zeros: the thread's copy in a replica, all outside of replicas. Needs memory only inside of steps. */
 helio_status hi_variable_clear(helio_variable *variable);
 

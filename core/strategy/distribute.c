@@ -40,17 +40,36 @@ static bool begin(hi_cursor *cursor, uint64_t epoch) {
   return true;
 }
 
+/* Takes the replica's arrival over. */
+static helio_status keep_arrival(hi_item *all, int replicas, int replica, hi_point *arrival) {
+  if (!arrival) return HELIO_OK;
+  if (!all->arrivals) all->arrivals = calloc((size_t)replicas, sizeof(hi_point *));
+  if (!all->arrivals) {
+    hi_point_release(arrival);
+    return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a batch");
+  }
+  all->arrival_count = replicas;
+  all->arrivals[replica] = arrival;
+  return HELIO_OK;
+}
+
 /* Lands a replica's rows of a batch and adds them to the item for all, of which it takes the replica's places. */
 static helio_status land(const hi_replicas_now *now, hi_device *device, const hi_item *batch, int64_t first,
                          int64_t rows, int replica, hi_item **all) {
   helio_element element;
+  hi_point *arrival = NULL;
   if (now->devices[replica]) device = now->devices[replica];
   hi_activity before = hi_progress_change(HI_LANDS); /* a device may hang */
-  helio_status status = hi_item_land(batch, first, rows, device, &element);
+  helio_status status = hi_item_land_ahead(batch, first, rows, device, &element, &arrival);
   hi_progress_change(before);
   if (status) return status;
   if (!*all) *all = hi_item_new(now->count * batch->count);
-  if (!*all) return helio_error_pending();
+  if (!*all) {
+    hi_point_release(arrival);
+    return helio_error_pending();
+  }
+  status = keep_arrival(*all, now->count, replica, arrival);
+  if (status) return status;
   if ((*all)->count != now->count * element.count) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "the elements of replica %d have %d parts, those of replica 0 have %d",
                    replica, element.count, (*all)->count / now->count);
@@ -315,11 +334,24 @@ static bool iterator_usable(const helio_distributed_iterator *iterator) {
   return iterator && hi_strategy_usable(iterator->strategy);
 }
 
+/* Those who compute on what was copied ahead wait for it from now on. A device that fails here is suspect, and where
+ * there are others the step goes on without it. */
+static helio_status await_arrivals(const hi_item *item) {
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < item->arrival_count && !status; i++) {
+    if (item->arrivals[i]) status = hi_point_await(item->arrivals[i]);
+    if (status != HELIO_DEVICE_FAILURE || item->arrival_count == 1) continue;
+    helio_error_take(NULL);
+    status = HELIO_OK;
+  }
+  return status;
+}
+
 /* Of an item that was made for these replicas. Rows are counted in the order of replicas. */
 static helio_values *values_of(helio_strategy *strategy, const hi_replicas_now *now, const hi_item *item) {
   int count = now->count;
   helio_values *values = hi_values_new_for(strategy, now, item->count / count);
-  if (!values) return NULL;
+  if (!values || await_arrivals(item)) return NULL;
   values->global_rows = 0;
   for (int i = 0; i < count; i++) {
     for (int part = 0; part < values->parts; part++)

@@ -91,8 +91,8 @@ static helio_status add_replica(agreed *a, int replica, const hi_gradient *gradi
   return HELIO_OK;
 }
 
-/* Gradients lie in a bucket at places that vector instructions like. */
-enum { ALIGNMENT = 64 };
+/* Gradients lie in a bucket at places that vector instructions like. So many pieces can be joined by one kernel. */
+enum { ALIGNMENT = 64, MOST_AT_ONCE = 4096 };
 
 static size_t room_of(const agreed *a) {
   size_t bytes = 0;
@@ -211,18 +211,63 @@ static helio_status sum_alone(hi_summing *s, int index) {
   return HELIO_OK;
 }
 
-static helio_status pack(const hi_summing *s, const bucket *b, helio_tensor *packed) {
+/* A bucket's contents: its gradients, each with zeros up to where the next one lies, because the gaps are summed too.
+ */
+typedef struct contents {
+  helio_tensor **pieces; /* room for two of each gradient */
+  int count;
+} contents;
+
+static helio_tensor *flat(const helio_tensor *tensor, int64_t elements) {
+  return hi_tensor_view(tensor, &HELIO_SHAPE(elements), 0);
+}
+
+static helio_status list_contents(const hi_summing *s, const bucket *b, contents *c) {
   const struct hi_gradient_plan *plan = s->strategy->plan;
-  helio_place place = hi_tensor_place(packed);
-  helio_status status = HELIO_OK;
-  for (int i = b->last; i >= b->first && !status; i--) {
+  size_t element = helio_type_bytes(b->type);
+  helio_tensor *zeros = helio_fill(HELIO_SHAPE((int64_t)(ALIGNMENT / element)), 0, .type = b->type);
+  for (int i = b->last; i >= b->first && zeros; i--) {
     if (!is_in(plan, i, b->type)) continue;
     helio_tensor *own = own_gradient(s, i);
     if (!own) return helio_error_pending();
-    status = hi_copy(s->device, place, s->device, hi_tensor_place(own), hi_tensor_bytes(own));
-    place.offset += room_of(&plan->gradients[i]);
+    int64_t gap = (int64_t)(room_of(&plan->gradients[i]) / element) - own->elements;
+    if (own->elements > 0 && !(c->pieces[c->count++] = flat(own, own->elements))) return helio_error_pending();
+    if (gap > 0 && !(c->pieces[c->count++] = flat(zeros, gap))) return helio_error_pending();
   }
-  return status;
+  return zeros ? HELIO_OK : helio_error_pending();
+}
+
+/* Piece by piece, where the device has no kernel for all of them. */
+static helio_tensor *copy_contents(const hi_summing *s, const contents *c, const helio_shape *shape) {
+  helio_tensor *packed = hi_tensor_new(s->device, c->pieces[0]->type, shape, "gradients");
+  if (!packed) return NULL;
+  helio_place place = hi_tensor_place(packed);
+  for (int i = 0; i < c->count; i++) {
+    size_t bytes = hi_tensor_bytes(c->pieces[i]);
+    if (hi_copy(s->device, place, s->device, hi_tensor_place(c->pieces[i]), bytes)) return NULL;
+    place.offset += bytes;
+  }
+  return packed;
+}
+
+static helio_tensor *join_contents(const hi_summing *s, const contents *c, const helio_shape *shape, helio_type type) {
+  if (c->count == 0) return hi_tensor_new(s->device, type, shape, "gradients"); /* all of them are empty */
+  hi_call call = {.row = hi_row_of(HELIO_OP_CONCAT), .inputs = c->pieces, .input_count = c->count};
+  call.attributes.axis = (helio_axis_attributes){.size = sizeof call.attributes.axis};
+  bool at_once = c->count <= MOST_AT_ONCE && hi_runs_where_wanted(&call);
+  return at_once ? hi_dispatch_one(&call) : copy_contents(s, c, shape);
+}
+
+static helio_tensor *pack(const hi_summing *s, const bucket *b) {
+  helio_shape shape = HELIO_SHAPE((int64_t)(b->bytes / helio_type_bytes(b->type)));
+  contents c = {.pieces = calloc(2 * (size_t)b->members, sizeof(helio_tensor *))};
+  if (!c.pieces) {
+    hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a list of %d gradients", b->members);
+    return NULL;
+  }
+  helio_tensor *packed = list_contents(s, b, &c) ? NULL : join_contents(s, &c, &shape, b->type);
+  free(c.pieces);
+  return packed;
 }
 
 static helio_status unpack(hi_summing *s, const bucket *b, helio_tensor *packed) {
@@ -240,10 +285,8 @@ static helio_status unpack(hi_summing *s, const bucket *b, helio_tensor *packed)
 
 static helio_status sum_bucket(hi_summing *s, const bucket *b) {
   if (b->members == 1) return sum_alone(s, b->last);
-  helio_shape shape = HELIO_SHAPE((int64_t)(b->bytes / helio_type_bytes(b->type)));
-  helio_tensor *packed = helio_fill(shape, 0, .type = b->type); /* the gaps are summed too */
-  helio_status status = packed ? pack(s, b, packed) : helio_error_pending();
-  if (!status) status = call_all_reduce(s, packed, packed);
+  helio_tensor *packed = pack(s, b);
+  helio_status status = packed ? call_all_reduce(s, packed, packed) : helio_error_pending();
   return status ? status : unpack(s, b, packed);
 }
 

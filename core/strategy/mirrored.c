@@ -16,12 +16,8 @@ static helio_status meet(hi_replicas *replicas, hi_merge function, void *mine) {
 helio_status hi_strategy_settle(helio_strategy *strategy, int replica) {
   hi_device *device = strategy->replicas.devices[replica];
   if (strategy->on_failure != HELIO_DROP) return HELIO_OK;
-  if (!device->synchronous) {
-    hi_reason_clear();
-    helio_status status =
-        device->member.streams->synchronize(device->member.device, device->streams[HI_STREAM_COMPUTE]);
-    if (status) return hi_device_failed(device, status, "waiting for the step");
-  }
+  helio_status status = hi_copy_settle(device);
+  if (status) return status;
   if (atomic_load(&device->loss)) { /* a thread that reads ahead has seen it fail */
     return hi_fail(HELIO_DEVICE_FAILURE, "%s failed outside of the step", device->name);
   }

@@ -2,6 +2,8 @@
 /* Steps: what each replica does in its own context, and where they meet inside. */
 #include <stdlib.h>
 
+#include "device/point.h"
+#include "device/topology.h"
 #include "ops/journal.h"
 #include "ops/options.h"
 #include "ops/placement.h"
@@ -34,6 +36,12 @@ static helio_status call_step(const job *j, int replica, helio_element *outputs)
   return helio_error_pending();
 }
 
+/* Where the one replica that has no device of its own computes, as a rule; NULL: not yet, or not any more. */
+static hi_device *usual_device(void) {
+  hi_device *first = hi_device_first();
+  return first && atomic_load(&first->open) && !hi_device_lost(first) ? first : NULL;
+}
+
 static helio_status run_replica(void *argument, int number) {
   job *j = argument;
   const helio_values *values = j->options->inputs;
@@ -47,9 +55,12 @@ static helio_status run_replica(void *argument, int number) {
                            .global_rows = values ? values->global_rows : -1};
   hi_context before = hi_context_set((hi_context){&j->strategy->replicas, &replica, &j->journals[number]});
   helio_scope placement = device ? hi_placement_enter(device) : (helio_scope){0};
-  helio_status status = call_step(j, number, &outputs);
+  hi_device *computes = device ? device : usual_device();
+  helio_status status = computes ? hi_flight_begin(computes) : HELIO_OK;
+  if (!status) status = call_step(j, number, &outputs);
   bool together = j->strategy->team && replica.count > 1;
   if (!status && together && !atomic_load(&j->strategy->committed)) status = hi_strategy_settle(j->strategy, number);
+  if (!status && computes) status = hi_flight_end(computes);
   if (status && j->strategy->team) hi_strategy_break(j->strategy); /* others may wait for its part of a sum */
   if (device) helio_device_leave(&placement);
   hi_context_set(before);

@@ -70,13 +70,18 @@ static helio_tensor *wrap(hi_device *device, hi_block *block, helio_type type, c
 }
 
 helio_tensor *hi_tensor_new(hi_device *device, helio_type type, const helio_shape *shape, const char *holder) {
+  return hi_tensor_new_on(device, HI_STREAM_COMPUTE, type, shape, holder);
+}
+
+helio_tensor *hi_tensor_new_on(hi_device *device, int stream, helio_type type, const helio_shape *shape,
+                               const char *holder) {
   size_t bytes;
   if (!hi_shape_bytes(shape, type, &bytes)) {
     char text[HI_SHAPE_TEXT];
     hi_fail(HELIO_INVALID_ARGUMENT, "%s: the shape %s is not valid or too large", holder, hi_shape_text(shape, text));
     return NULL;
   }
-  hi_block *block = hi_arena_allocate(device->arena, bytes, HI_STREAM_COMPUTE, holder);
+  hi_block *block = hi_arena_allocate(device->arena, bytes, stream, holder);
   return block ? wrap(device, block, type, shape) : NULL;
 }
 

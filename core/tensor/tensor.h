@@ -48,6 +48,10 @@ double hi_type_decode(helio_type type, const void *bytes);
  * named if memory runs out. NULL with the error set. */
 helio_tensor *hi_tensor_new(hi_device *device, helio_type type, const helio_shape *shape, const char *holder);
 
+/* The same for one that another stream of the device writes before all others. */
+helio_tensor *hi_tensor_new_on(hi_device *device, int stream, helio_type type, const helio_shape *shape,
+                               const char *holder);
+
 /* A new tensor that shares the memory of `base` from `offset` bytes on. */
 helio_tensor *hi_tensor_view(const helio_tensor *base, const helio_shape *shape, size_t offset);
 

@@ -45,8 +45,8 @@ typedef struct hi_task {
 /* Can the gradients of a batch be added up from parts of it, by this loss? Sets the error if not. */
 bool hi_trains_in_portions(const helio_model *model, const helio_loss *loss);
 
-/* Steps for helio_run() whose argument is a hi_task. Those of training and testing give the loss of the whole batch,
- * and add to all that is measured; the third gives the model's results. */
+/* Steps for helio_run() whose argument is a hi_task. Those of training and testing give the loss of the whole batch
+ * times its rows, and add to all that is measured; the third gives the model's results. */
 helio_status hi_train_step(void *task, const helio_element *inputs, helio_element *outputs);
 helio_status hi_test_step(void *task, const helio_element *inputs, helio_element *outputs);
 helio_status hi_predict_step(void *task, const helio_element *inputs, helio_element *outputs);

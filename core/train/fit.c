@@ -195,7 +195,7 @@ static helio_status behind_step(hi_pass *pass, void *user, helio_values *outputs
   hi_logs_forget(t->logs);
   t->batch_logs = hi_logs_new(pass->strategy);
   helio_status status = t->batch_logs ? HELIO_OK : helio_error_pending();
-  if (!status && outputs) status = hi_logs_add_tensor(t->batch_logs, "loss", outputs->tensors[0]);
+  if (!status && outputs) status = hi_logs_add_tensor(t->batch_logs, "loss", outputs->tensors[0], (double)t->samples);
   if (!status) status = hi_tell(&pass->callbacks, batch_end, t);
   t->batch_logs = NULL;
   return status ? status : checkpoint_behind_step(user);

@@ -68,11 +68,12 @@ helio_status hi_logs_add_value(helio_logs *logs, const char *prefix, const char 
   return HELIO_OK;
 }
 
-helio_status hi_logs_add_tensor(helio_logs *logs, const char *name, helio_tensor *tensor) {
+helio_status hi_logs_add_tensor(helio_logs *logs, const char *name, helio_tensor *tensor, double divisor) {
   hi_log_entry *entry = add(logs, "", name);
   if (!entry) return helio_error_pending();
   hi_hold(tensor);
   entry->tensor = tensor;
+  entry->divisor = divisor;
   return HELIO_OK;
 }
 
@@ -135,6 +136,13 @@ static double read_scalar(helio_tensor *tensor) {
   return helio_item(helio_slice(tensor, HELIO_SHAPE(0), HELIO_SHAPE(1)));
 }
 
+/* Rounded as the device would have rounded it. */
+static double divided(const hi_log_entry *entry, double value) {
+  if (entry->divisor == 0) return value;
+  bool wide = entry->tensor->type == HELIO_FLOAT64;
+  return wide ? value / entry->divisor : (double)((float)value / (float)entry->divisor);
+}
+
 /* A value that a lost device had is read of another. */
 static double read(const helio_logs *logs, const hi_log_entry *entry) {
   double value;
@@ -143,7 +151,7 @@ static double read(const helio_logs *logs, const hi_log_entry *entry) {
     value = read_scalar(entry->metric ? helio_metric_result(entry->metric) : entry->tensor);
   } while (helio_error_pending() && entry->metric && logs->strategy && helio_retry(logs->strategy, NULL));
   helio_pool_leave(&pool);
-  return helio_error_pending() ? NAN : value;
+  return helio_error_pending() ? NAN : divided(entry, value);
 }
 
 static helio_status check(const char *function, const helio_logs *logs) {

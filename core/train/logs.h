@@ -10,6 +10,7 @@ typedef struct hi_log_entry {
   helio_metric
       *metric; /* a reference, whose result it is when first read; NULL: `value` is known, or `tensor` holds it */
   helio_tensor *tensor; /* a reference */
+  double divisor;       /* of it; 0: none */
   double value;
   bool known;
 } hi_log_entry;
@@ -27,9 +28,9 @@ helio_logs *hi_logs_new(helio_strategy *strategy);
 /* Entries of all that is measured, to be read as long as it has not changed. */
 helio_status hi_logs_add_metrics(helio_logs *logs, const hi_compiled *compiled);
 
-/* A number, or a scalar that is still being computed. */
+/* A number, or a scalar that is still being computed and is to be divided when it is read. */
 helio_status hi_logs_add_value(helio_logs *logs, const char *prefix, const char *name, double value);
-helio_status hi_logs_add_tensor(helio_logs *logs, const char *name, helio_tensor *tensor);
+helio_status hi_logs_add_tensor(helio_logs *logs, const char *name, helio_tensor *tensor, double divisor);
 
 /* Nothing in it is known any more: the metrics have changed. */
 void hi_logs_forget(helio_logs *logs);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What one replica does with its part of a batch. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ops/options.h"
@@ -59,24 +60,45 @@ typedef struct measured {
   const hi_compiled *compiled;
   int64_t rows;
   helio_tensor *tensors[MOST_RIDERS]; /* the loss × rows, then what each metric adds */
-  helio_tensor *loss;                 /* of the whole batch, a reference, when the sums have arrived */
+  helio_tensor *loss;                 /* the first, a reference, when the sums have arrived */
+  hi_prepared *additions;             /* to the metrics' variables, where they wait for the step to count */
+  int addition_count;
 } measured;
+
+/* At once, which a step that fails will undo, or when the step counts: in place then, and without a copy of what was
+ * there before. */
+static helio_status add_to_metric(measured *m, helio_metric *metric, helio_tensor *const *additions) {
+  helio_status status = HELIO_OK;
+  if (!m->riders.commits) return hi_metric_add(metric, additions);
+  for (int i = 0; i < metric->variables.count && !status; i++) {
+    status = hi_variable_prepare_add(metric->variables.at[i], additions[i], &m->additions[m->addition_count++]);
+  }
+  return status;
+}
 
 static helio_status arrived(hi_riders *riders) {
   measured *m = riders->user;
   helio_tensor *const *next = m->tensors + 1;
   helio_tensor *rows = hi_scalar_like(m->tensors[0], (double)m->rows);
   if (!rows) return helio_error_pending();
-  helio_status status = hi_metric_add(m->compiled->metrics[0], (helio_tensor *[]){m->tensors[0], rows});
+  m->additions = calloc((size_t)riders->count + 1, sizeof *m->additions); /* the rows are no rider */
+  if (!m->additions) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for what a step measures");
+  helio_status status = add_to_metric(m, m->compiled->metrics[0], (helio_tensor *[]){m->tensors[0], rows});
   for (int i = 1; i < m->compiled->metric_count && !status; i++) {
-    status = hi_metric_add(m->compiled->metrics[i], next);
+    status = add_to_metric(m, m->compiled->metrics[i], next);
     next += m->compiled->metrics[i]->variables.count;
   }
   if (status) return status;
-  m->loss = helio_div(m->tensors[0], rows);
-  if (!m->loss) return helio_error_pending();
+  m->loss = m->tensors[0];
   hi_hold(m->loss);
   return HELIO_OK;
+}
+
+static helio_status counted(hi_riders *riders) {
+  const measured *m = riders->user;
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < m->addition_count && !status; i++) status = hi_dispatch_prepared(&m->additions[i]);
+  return status;
 }
 
 /* Everything in float32, or in what a metric counts in: sums of one type travel together. */
@@ -85,9 +107,10 @@ static helio_status measure(measured *m, const hi_task *task, const batch *b, he
   const hi_compiled *compiled = task->compiled;
   helio_metric *first = compiled->metrics[0];
   int count = 1;
-  *m = (measured){.riders = {.number = compiled->number, .tensors = m->tensors, .arrived = arrived, .user = m},
-                  .compiled = compiled,
-                  .rows = b->rows};
+  *m = (measured){
+      .riders = {.number = compiled->number, .tensors = m->tensors, .arrived = arrived, .counted = counted, .user = m},
+      .compiled = compiled,
+      .rows = b->rows};
   if (!loss || !helio_metric_variables(first)) return helio_error_pending();
   if (loss->type != first->options.type) loss = helio_cast(loss, first->options.type);
   m->tensors[0] = helio_mul(loss, hi_scalar_like(loss, (double)b->rows));
@@ -111,6 +134,8 @@ static helio_status measure(measured *m, const hi_task *task, const batch *b, he
 
 /* The loss joins the step's pool. */
 static helio_status give_loss(measured *m, helio_status status, helio_element *outputs) {
+  for (int i = 0; i < m->addition_count; i++) hi_prepared_end(&m->additions[i]);
+  free(m->additions);
   if (m->loss && !hi_pool_add(&m->loss->object)) {
     hi_drop(m->loss);
     return helio_error_pending();
@@ -213,6 +238,7 @@ static helio_status apply_portions(const portions *p, measured *m) {
                              .tensors = m->tensors,
                              .count = p->sum_count,
                              .arrived = arrived,
+                             .counted = counted,
                              .user = m},
                   .compiled = compiled,
                   .rows = p->whole->rows};

@@ -173,7 +173,7 @@ void strict_enqueue(strict_stream *stream, strict_command *command) {
   }
   stream->tail = command;
   stream->length++;
-  while (stream->length > STRICT_QUEUE_BOUND && strict_progress(stream, true)) continue;
+  while (stream->length > strict_current->settings.behind && strict_progress(stream, true)) continue;
 }
 
 static bool choose_lazy(void) {

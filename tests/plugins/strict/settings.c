@@ -27,6 +27,8 @@ const helio_parameter *const strict_parameters[] = {
     PARAMETER("HELIO_STRICT_DEVICES", HELIO_PARAMETER_INTEGER, "1", NULL, "How many strict devices there are, 0 to 8."),
     PARAMETER("HELIO_STRICT_MEMORY", HELIO_PARAMETER_INTEGER, "1073741824", NULL,
               "Bytes of memory of each strict device."),
+    PARAMETER("HELIO_STRICT_BEHIND", HELIO_PARAMETER_INTEGER, "128", NULL,
+              "How many commands each stream of the strict device may stay behind the host."),
     PARAMETER("HELIO_STRICT_REFUSE", HELIO_PARAMETER_TEXT, "", NULL,
               "Operations that the strict device refuses to plan, such as matmul,relu."),
     PARAMETER("HELIO_STRICT_PLANT", HELIO_PARAMETER_CHOICE, "none", "none|overrun|late-error|bad-data",
@@ -118,16 +120,18 @@ static helio_status find_inner(const helio_host *host, strict_call *call, char *
 }
 
 helio_status strict_settings_read(const helio_host *host, strict_call *call, strict_settings *settings) {
-  uint64_t devices = 0, peer = 0;
+  uint64_t devices = 0, peer = 0, behind = 0;
   memset(settings, 0, sizeof *settings);
   helio_status status = read_integer(host, call, "HELIO_STRICT_SEED", UINT64_MAX, &settings->seed);
   if (status == HELIO_OK) status = read_integer(host, call, "HELIO_STRICT_DEVICES", STRICT_MAX_DEVICES, &devices);
   if (status == HELIO_OK) status = read_integer(host, call, "HELIO_STRICT_MEMORY", INT64_MAX, &settings->memory);
   if (status == HELIO_OK) status = read_integer(host, call, "HELIO_STRICT_PEER", 1, &peer);
+  if (status == HELIO_OK) status = read_integer(host, call, "HELIO_STRICT_BEHIND", STRICT_MOST_BEHIND, &behind);
   if (status == HELIO_OK) status = read_plant(host, call, &settings->plant);
   if (status == HELIO_OK) status = read_refused(host, call, settings->refused);
   if (status == HELIO_OK) status = find_inner(host, call, settings->inner_path, sizeof settings->inner_path);
   settings->devices = (uint32_t)devices;
+  settings->behind = (size_t)behind;
   settings->peer = peer != 0;
   return status;
 }

@@ -11,15 +11,15 @@
 #include <helio/plugin.h>
 
 enum {
-  STRICT_MESSAGE = 480,     /* longest text of a failure */
-  STRICT_MAX_DEVICES = 8,   /* physical ones */
-  STRICT_ALIGNMENT = 256,   /* of allocations, as told to the core */
-  STRICT_GUARD = 256,       /* bytes of pattern before and behind every buffer */
-  STRICT_NEIGHBOUR = 64,    /* bytes looked at before and behind every argument of a kernel */
-  STRICT_POISON = 0xFF,     /* NaN in all float types, -1 in integers */
-  STRICT_QUEUE_BOUND = 128, /* commands a stream holds back before it must run one */
-  STRICT_MAX_SCALARS = 8,   /* of a run */
-  STRICT_OPERATIONS = 128,  /* more than there are */
+  STRICT_MESSAGE = 480,       /* longest text of a failure */
+  STRICT_MAX_DEVICES = 8,     /* physical ones */
+  STRICT_ALIGNMENT = 256,     /* of allocations, as told to the core */
+  STRICT_GUARD = 256,         /* bytes of pattern before and behind every buffer */
+  STRICT_NEIGHBOUR = 64,      /* bytes looked at before and behind every argument of a kernel */
+  STRICT_POISON = 0xFF,       /* NaN in all float types, -1 in integers */
+  STRICT_MOST_BEHIND = 65536, /* commands that a stream may hold back */
+  STRICT_MAX_SCALARS = 8,     /* of a run */
+  STRICT_OPERATIONS = 128,    /* more than there are */
 };
 
 typedef struct strict_device strict_device;
@@ -182,6 +182,7 @@ typedef enum strict_plant {
 typedef struct strict_settings {
   uint64_t seed, memory;
   uint32_t devices;
+  size_t behind; /* commands that a stream holds back before it must run one */
   bool peer;
   strict_plant plant;
   bool refused[STRICT_OPERATIONS]; /* by operation */

@@ -6,11 +6,9 @@
 
 #include "wrap.h"
 
-enum { MOST_DEVICES = 64 };
-
 struct helio_plugin_state {
   wrap_inner inner;
-  wrap_target targets[MOST_DEVICES];
+  wrap_target targets[WRAP_MOST_DEVICES];
 };
 
 struct helio_communicator {
@@ -38,14 +36,14 @@ static helio_status init(const helio_host *host, helio_plugin_state **result) {
     host->release(host, state);
     return status;
   }
-  for (uint32_t i = 0; i < MOST_DEVICES; i++) wrap_target_begin(&state->targets[i], &state->inner, i);
+  for (uint32_t i = 0; i < WRAP_MOST_DEVICES; i++) wrap_target_begin(&state->targets[i], &state->inner, i);
   *result = state;
   return HELIO_OK;
 }
 
 static void finish(helio_plugin_state *state) {
   const helio_host *host = state->inner.real;
-  for (uint32_t i = 0; i < MOST_DEVICES; i++) wrap_target_end(&state->targets[i]);
+  for (uint32_t i = 0; i < WRAP_MOST_DEVICES; i++) wrap_target_end(&state->targets[i]);
   wrap_inner_stop(&state->inner);
   host->release(host, state);
 }
@@ -64,7 +62,7 @@ static helio_status new_id(helio_plugin_state *state, void *id) {
 /* Its number is the end of its name. */
 static wrap_target *target_of(helio_plugin_state *state, const helio_member *member) {
   unsigned long number = strtoul(strrchr(member->name, ':') + 1, NULL, 10);
-  return &state->targets[number % MOST_DEVICES];
+  return &state->targets[number % WRAP_MOST_DEVICES];
 }
 
 static helio_status create(helio_plugin_state *state, const helio_communicator_options *options,
@@ -121,6 +119,7 @@ static helio_status hand_on(helio_communicator *c, function *entry, const char *
                     .stream = what->stream,
                     .place = what->target,
                     .bytes = elements * wrap_type_bytes(what->type)};
+  wrap_add(c->target, WRAP_CALLS_OF_SUMS, 1);
   helio_status status = wrap_late(c->target, name);
   if (!status) status = wrap_before(&call);
   return status || call.skipped ? status : wrap_after(&call, entry(c->inner, what));

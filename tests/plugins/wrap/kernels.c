@@ -60,6 +60,7 @@ static helio_status plan(helio_backend_device *device, const helio_call *call, h
   if (!kernel) return host->fail(host, HELIO_NOT_SUPPORTED, "there is no kernel for %s", name_of(call->operation));
   helio_plan *made = host->allocate(host, sizeof *made);
   if (!made) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for a plan");
+  wrap_add(&device->target, WRAP_OBJECTS, 1);
   helio_status status = kernel->plan(device->inner, call, answer);
   if (status) {
     host->release(host, made);
@@ -92,6 +93,7 @@ static helio_status run(helio_plan *planned, const helio_run *what) {
                     .stream = what->stream,
                     .place = *(const helio_place *)written,
                     .bytes = planned->written_bytes};
+  wrap_add(&device->target, WRAP_RUNS, 1);
   helio_status status = wrap_before(&call);
   return status || call.skipped ? status : wrap_after(&call, planned->kernel->run(planned->inner, what));
 }

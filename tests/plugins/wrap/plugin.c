@@ -73,6 +73,7 @@ static helio_status memory_info(helio_backend_device *device, uint64_t *free_byt
 
 static helio_status synchronize(helio_backend_device *device) {
   wrap_call call = {.target = &device->target, .kind = WRAP_EVENT, .name = "synchronize", .waits = true};
+  wrap_add(&device->target, WRAP_WAITS, 1);
   helio_status status = wrap_before(&call);
   return status || call.skipped ? status : wrap_after(&call, device->plugin->devices->synchronize(device->inner));
 }

@@ -140,6 +140,7 @@ helio_status wrap_after(const wrap_call *call, helio_status status) {
 void wrap_target_begin(wrap_target *target, const wrap_inner *inner, uint32_t number) {
   target->inner = inner;
   target->number = number;
+  wrap_counts_clear(number);
   atomic_init(&target->late, false);
   for (int i = 0; i < WRAP_KINDS; i++) atomic_init(&target->calls[i], 0);
 }

@@ -8,6 +8,7 @@
 
 static helio_status allocate(helio_backend_device *device, size_t bytes, helio_buffer **buffer) {
   wrap_call call = {.target = &device->target, .kind = WRAP_ALLOCATION, .name = "allocate", .elements = bytes};
+  wrap_add(&device->target, WRAP_BUFFERS, 1);
   helio_status status = wrap_before(&call);
   if (status || call.skipped) return status;
   return wrap_after(&call, device->plugin->memory->allocate(device->inner, bytes, buffer));
@@ -38,6 +39,8 @@ static size_t half_of(const wrap_call *call) {
 static helio_status copy_in(helio_backend_device *device, helio_stream *stream, helio_place target, const void *source,
                             size_t bytes) {
   wrap_call call = copy_call(device, "copy_in", stream, target, bytes);
+  wrap_add(&device->target, WRAP_COPIES_IN, 1);
+  wrap_add(&device->target, WRAP_BYTES_IN, bytes);
   helio_status status = wrap_before(&call);
   if (status || call.skipped) return status;
   return wrap_after(&call, call.memory->copy_in(device->inner, stream, target, source, half_of(&call)));
@@ -47,6 +50,8 @@ static helio_status copy_out(helio_backend_device *device, helio_stream *stream,
                              size_t bytes) {
   wrap_call call = copy_call(device, "copy_out", stream, source, bytes);
   call.host = target;
+  wrap_add(&device->target, WRAP_COPIES_OUT, 1);
+  wrap_add(&device->target, WRAP_BYTES_OUT, bytes);
   helio_status status = wrap_before(&call);
   if (status || call.skipped) return status;
   return wrap_after(&call, call.memory->copy_out(device->inner, stream, target, source, half_of(&call)));
@@ -55,6 +60,7 @@ static helio_status copy_out(helio_backend_device *device, helio_stream *stream,
 static helio_status copy_inside(helio_backend_device *device, helio_stream *stream, helio_place target,
                                 helio_place source, size_t bytes) {
   wrap_call call = copy_call(device, "copy", stream, target, bytes);
+  wrap_add(&device->target, WRAP_COPIES, 1);
   helio_status status = wrap_before(&call);
   if (status || call.skipped) return status;
   return wrap_after(&call, call.memory->copy(device->inner, stream, target, source, half_of(&call)));
@@ -63,6 +69,7 @@ static helio_status copy_inside(helio_backend_device *device, helio_stream *stre
 static helio_status fill(helio_backend_device *device, helio_stream *stream, helio_place target, const void *pattern,
                          size_t pattern_bytes, size_t count) {
   wrap_call call = copy_call(device, "fill", stream, target, pattern_bytes * count);
+  wrap_add(&device->target, WRAP_FILLS, 1);
   helio_status status = wrap_before(&call);
   if (call.halved) count = (count + 1) / 2;
   if (status || call.skipped) return status;
@@ -73,6 +80,7 @@ static helio_status copy_peer(helio_backend_device *device, helio_stream *stream
                               helio_backend_device *from, helio_place source, size_t bytes) {
   wrap_call call = copy_call(device, "copy_peer", stream, target, bytes);
   if (!call.memory->copy_peer) return HELIO_NOT_SUPPORTED;
+  wrap_add(&device->target, WRAP_COPIES, 1);
   helio_status status = wrap_before(&call);
   if (status || call.skipped) return status;
   return wrap_after(&call, call.memory->copy_peer(device->inner, stream, target, from->inner, source, half_of(&call)));
@@ -80,6 +88,7 @@ static helio_status copy_peer(helio_backend_device *device, helio_stream *stream
 
 static helio_status host_allocate(helio_backend_device *device, size_t bytes, void **memory) {
   const helio_memory_table *table = device->plugin->memory;
+  wrap_add(&device->target, WRAP_HOST_BUFFERS, 1);
   if (table->host_allocate) return table->host_allocate(device->inner, bytes, memory);
   return posix_memalign(memory, 64, bytes) == 0 ? HELIO_OK : HELIO_OUT_OF_MEMORY;
 }
@@ -119,6 +128,7 @@ static wrap_call event_call(helio_backend_device *device, const char *name, heli
 }
 
 static helio_status create_stream(helio_backend_device *device, helio_stream **stream) {
+  wrap_add(&device->target, WRAP_OBJECTS, 1);
   return device->plugin->streams->create(device->inner, stream);
 }
 
@@ -128,12 +138,14 @@ static void destroy_stream(helio_backend_device *device, helio_stream *stream) {
 
 static helio_status synchronize_stream(helio_backend_device *device, helio_stream *stream) {
   wrap_call call = event_call(device, "stream synchronize", stream, true);
+  wrap_add(&device->target, WRAP_WAITS, 1);
   helio_status status = wrap_before(&call);
   if (status || call.skipped) return status;
   return wrap_after(&call, device->plugin->streams->synchronize(device->inner, stream));
 }
 
 static helio_status event_create(helio_backend_device *device, helio_event **event) {
+  wrap_add(&device->target, WRAP_OBJECTS, 1);
   return device->plugin->streams->event_create(device->inner, event);
 }
 
@@ -157,6 +169,8 @@ static helio_status event_query(helio_backend_device *device, helio_event *event
 
 static helio_status event_synchronize(helio_backend_device *device, helio_event *event) {
   wrap_call call = event_call(device, "event_synchronize", NULL, true);
+  helio_status passed = device->plugin->streams->event_query(device->inner, event);
+  if (passed == HELIO_NOT_READY) wrap_add(&device->target, WRAP_WAITS, 1);
   helio_status status = wrap_before(&call);
   if (status || call.skipped) return status;
   return wrap_after(&call, device->plugin->streams->event_synchronize(device->inner, event));

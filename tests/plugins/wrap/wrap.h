@@ -7,7 +7,11 @@
 #include <helio/plugin.h>
 #include <stdatomic.h>
 
+#include "counts.h"
+
 typedef enum wrap_kind { WRAP_ALLOCATION, WRAP_COPY, WRAP_KERNEL, WRAP_EVENT, WRAP_COLLECTIVE, WRAP_KINDS } wrap_kind;
+
+enum { WRAP_MOST_DEVICES = 64 };
 
 typedef struct wrap_rule wrap_rule;
 
@@ -70,6 +74,10 @@ void wrap_target_begin(wrap_target *target, const wrap_inner *inner, uint32_t nu
 
 /* Says at level DEBUG how many calls there were. */
 void wrap_target_end(wrap_target *target);
+
+/* counts.c: for tests to read. */
+void wrap_counts_clear(uint32_t device);
+void wrap_add(const wrap_target *target, wrap_count count, unsigned long long amount);
 
 /* rules.c: takes the rules of a text. */
 helio_status wrap_rules_read(wrap_inner *inner, const char *text);
