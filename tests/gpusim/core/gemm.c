@@ -157,9 +157,13 @@ static void compute(sim_task *task) {
 }
 
 static sim_operand operand(const char *what, const void *address, sim_tensor tensor, int64_t stride, int batch) {
-  size_t element = sim_type_bytes(tensor.type), bytes = 0;
+  size_t element = sim_type_bytes(tensor.type), members = stride ? (size_t)batch : 1, bytes = 0;
   if (sim_tensor_count(&tensor)) bytes = sim_tensor_bytes(&tensor) + (size_t)(stride * (batch - 1)) * element;
-  return (sim_operand){.what = what, .address = address, .bytes = bytes, .alignment = element};
+  return (sim_operand){.what = what,
+                       .address = address,
+                       .bytes = bytes,
+                       .alignment = element,
+                       .has_gaps = members * sim_tensor_count(&tensor) * element != bytes};
 }
 
 /* Of a workspace: what a product needs nobody says. */
@@ -169,6 +173,7 @@ sim_status sim_gemm_queue(const sim_place *place, const sim_gemm *call) {
   if (!call->m || !call->n || !call->batch) return SIM_OK;
   gemm_task *task = (gemm_task *)sim_task_new(sizeof *task, place->name, place->device, compute);
   task->call = *call;
+  task->task.handle = call->handle;
   bool product = call->k && call->alpha != 0; /* else a and b are not looked at */
   sim_tensor a = matrix(call->type_a, call->m, product ? call->k : 0, call->lda, call->transpose_a);
   sim_tensor b = matrix(call->type_b, product ? call->k : 0, call->n, call->ldb, call->transpose_b);

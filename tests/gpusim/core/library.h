@@ -60,6 +60,7 @@ typedef struct sim_operand {
   size_t bytes;     /* 0: not there */
   size_t alignment; /* 0: any */
   bool written;
+  bool has_gaps;  /* between its elements, where there may be something of others */
   int with;       /* 1 + the operand that it may share its place with, if they begin at the same address; 0: none */
   size_t scratch; /* so much of it, and its last page, is filled with 0xFF before and after; 0: nothing */
 } sim_operand;
@@ -72,6 +73,7 @@ typedef struct sim_task {
   sim_operand operands[SIM_OPERANDS];
   void *twins[SIM_OPERANDS]; /* where the operands can be touched, while the task is done */
   int count;
+  const void *handle; /* (optional) of a library that has a workspace of its own for each handle */
   void (*compute)(struct sim_task *task);
 } sim_task;
 
@@ -121,6 +123,7 @@ typedef struct sim_gemm {
   bool wobble;     /* see sim_scatter */
   void *workspace; /* its beginning and its end are filled with 0xFF */
   size_t workspace_bytes;
+  const void *handle; /* whose own workspace is used otherwise, on whatever stream; NULL: there is none such */
 } sim_gemm;
 
 SIM_EXPORT sim_status sim_gemm_queue(const sim_place *place, const sim_gemm *call);
