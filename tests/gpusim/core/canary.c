@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Canaries: what the room around an allocation is filled with, to see whether something wrote there. Each allocation has
- * bytes of its own, so that one's canary that was copied over another's is seen too. */
+/* Canaries: what the room around an allocation is filled with, to see whether something wrote there. Each allocation
+ * has bytes of its own, so that one's canary that was copied over another's is seen too. */
 #include "internal.h"
 
 #include <stdatomic.h>

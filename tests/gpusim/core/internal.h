@@ -54,11 +54,9 @@ bool sim_past_has(const sim_past *past, int line, uint64_t sequence);
 int sim_line_take(void); /* one that no stream has, if there is one */
 void sim_line_return(int line);
 
-/* An item of a stream, which comes behind `past`, uses memory: a violation if it should wait for something. `host` is
- * what the host knows to be done. */
-void sim_order_note(const sim_access *access, sim_stream *stream, uint64_t sequence, const sim_past *past,
-                    const sim_past *host);
-void sim_order_forget(const char *begin, const char *end, const sim_past *host); /* memory that is freed */
+/* An item of a stream, which comes behind `past`, uses memory: a violation if it should wait for something. */
+void sim_order_note(const sim_access *access, sim_stream *stream, uint64_t sequence, const sim_past *past);
+void sim_order_forget(const char *begin, const char *end); /* memory that is freed: a violation if it is in use */
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Devices and their memory
@@ -135,12 +133,12 @@ sim_device *sim_device_of(const void *address);
 
 /* A copy from or into pinned memory that the host does not know to be done. */
 typedef struct sim_transfer sim_transfer;
-sim_transfer *sim_transfer_begin(void *address, size_t bytes, bool writes); /* NULL: no memory for it */
+sim_transfer *sim_transfer_begin(void *address, size_t bytes, bool writes);             /* NULL: no memory for it */
 void sim_transfer_place(sim_transfer *transfer, sim_stream *stream, uint64_t sequence); /* under the mutex */
 /* When it is done: where to read the bytes, or to write them. What did the host do in between? */
 void *sim_transfer_open(sim_transfer *transfer);
-void sim_transfer_end(sim_transfer *transfer); /* it was done, or never will be */
-void sim_transfers_settle(void);               /* what the host knows to be done is over. Under the mutex. */
+void sim_transfer_end(sim_transfer *transfer);     /* it was done, or never will be */
+void sim_transfers_settle(void);                   /* what the host knows to be done is over. Under the mutex. */
 void sim_transfers_drop(const sim_device *device); /* which is lost. Under the mutex. */
 
 /* sim_queue_with for a copy. */
@@ -163,11 +161,11 @@ typedef struct sim_mark {
 
 sim_device *sim_stream_device(const sim_stream *stream);
 int sim_stream_line(const sim_stream *stream);
-sim_past sim_stream_past(sim_stream *stream); /* what is known to be done once all is that it has now */
+sim_past sim_stream_past(sim_stream *stream);    /* what is known to be done once all is that it has now */
 bool sim_stream_meets(const sim_stream *stream); /* had work that waits for other streams by means of its own */
 
-const sim_past *sim_host_past(void);         /* what the host knows to be done. Under the mutex. */
-void sim_host_learn(const sim_past *done);   /* the host has waited, or asked and was told: this is done */
+const sim_past *sim_host_past(void);       /* what the host knows to be done. Under the mutex. */
+void sim_host_learn(const sim_past *done); /* the host has waited, or asked and was told: this is done */
 sim_status sim_streams_open(sim_device *device);
 void sim_streams_end(void);                   /* does all that can be done now, at the end of the process */
 void sim_streams_abandon(sim_device *device); /* what a lost device had to do is never done. Under the mutex. */

@@ -169,5 +169,8 @@ sim_status sim_launch(sim_kernel *handle, const sim_grid *grid, void **arguments
     return SIM_INVALID_VALUE;
   }
   sim_module_hold(l->module);
-  return sim_queue(stream, &(sim_work){.name = l->label, .argument = l, .run = run, .release = release});
+  /* What it does with memory nobody knows, but it needs its module. */
+  sim_access module = {.what = "the module", .address = l->module, .bytes = 1};
+  return sim_queue_with(stream, &(sim_work){.name = l->label, .argument = l, .run = run, .release = release}, &module,
+                        1);
 }

@@ -134,7 +134,7 @@ static void note_touched(sim_device *device, sim_allocation *allocation) {
 }
 
 static void close_allocation(sim_device *device, sim_allocation *allocation) {
-  sim_order_forget(allocation->address, allocation->address + allocation->bytes, sim_host_past());
+  sim_order_forget(allocation->address, allocation->address + allocation->bytes);
   sim_pages_close(allocation->begin + device->offset, (size_t)(allocation->end - allocation->begin));
   allocation->live = false;
   sim_remember_origin(&allocation->freed);

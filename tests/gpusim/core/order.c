@@ -166,18 +166,24 @@ static void note_read(const char *begin, const char *end, const use *reader, con
   }
 }
 
-static bool is_over(const stretch *s, const sim_past *host) {
-  bool over = !s->writer.stream || sim_past_has(host, sim_stream_line(s->writer.stream), s->writer.sequence);
-  for (int i = 0; over && i < s->reader_count; i++)
-    over = sim_past_has(host, sim_stream_line(s->readers[i].stream), s->readers[i].sequence);
-  return over;
+/* Who may still use it for all that the host knows; NULL: nobody. A lost device uses nothing. */
+static const use *find_unknown(const stretch *s, const sim_past *host) {
+  const use *uses[MOST_READERS + 1] = {&s->writer};
+  for (int i = 0; i < s->reader_count; i++) uses[i + 1] = &s->readers[i];
+  for (int i = 0; i <= s->reader_count; i++) {
+    const sim_stream *stream = uses[i]->stream;
+    if (stream && !sim_past_has(host, sim_stream_line(stream), uses[i]->sequence) &&
+        sim_stream_device(stream)->health == SIM_OK)
+      return uses[i];
+  }
+  return NULL;
 }
 
 /* Forgets what the host knows to be done: all that is queued from now on comes behind it. */
-static void sweep(const sim_past *host) {
+static void sweep(void) {
   size_t kept = 0;
   for (size_t i = 0; i < count; i++) {
-    if (is_over(all[i], host))
+    if (!find_unknown(all[i], sim_host_past()))
       free(all[i]);
     else
       all[kept++] = all[i];
@@ -186,11 +192,10 @@ static void sweep(const sim_past *host) {
   next_sweep = 2 * count > FIRST_SWEEP ? 2 * count : FIRST_SWEEP;
 }
 
-void sim_order_note(const sim_access *access, sim_stream *stream, uint64_t sequence, const sim_past *past,
-                    const sim_past *host) {
+void sim_order_note(const sim_access *access, sim_stream *stream, uint64_t sequence, const sim_past *past) {
   const char *begin = access->address, *end = begin + access->bytes;
   if (!access->bytes) return;
-  if (count >= next_sweep) sweep(host);
+  if (count >= next_sweep) sweep();
   for (size_t i = find(begin); i < count && all[i]->begin < end; i++) {
     const use *other = find_conflict(all[i], access, stream, past);
     if (!other) continue;
@@ -206,25 +211,26 @@ void sim_order_note(const sim_access *access, sim_stream *stream, uint64_t seque
     note_read(begin, end, &own, past);
 }
 
-static const use *find_unknown(const stretch *s, const sim_past *host) {
-  if (s->writer.stream && !sim_past_has(host, sim_stream_line(s->writer.stream), s->writer.sequence)) return &s->writer;
-  for (int i = 0; i < s->reader_count; i++)
-    if (!sim_past_has(host, sim_stream_line(s->readers[i].stream), s->readers[i].sequence)) return &s->readers[i];
-  return NULL;
+bool sim_is_pending(const void *address) {
+  sim_lock();
+  size_t at = find(address);
+  bool pending = at < count && all[at]->begin <= (const char *)address && find_unknown(all[at], sim_host_past());
+  sim_unlock();
+  return pending;
 }
 
-void sim_order_forget(const char *begin, const char *end, const sim_past *host) {
+void sim_order_forget(const char *begin, const char *end) {
   split(begin);
   split(end);
   size_t first = find(begin), behind = first;
   const use *used = NULL;
   for (; behind < count && all[behind]->begin < end; behind++)
-    if (!used) used = find_unknown(all[behind], host);
-  if (used && sim_stream_device(used->stream)->health == SIM_OK) {
+    if (!used) used = find_unknown(all[behind], sim_host_past());
+  if (used) {
     char text[256];
+    const sim_device *device = sim_stream_device(used->stream);
     sim_violation("missing wait", "%s is freed, but %s on a stream of %s %d uses it, and nobody has waited for that",
-                  sim_describe(begin, text, sizeof text), used->call, sim_stream_device(used->stream)->name,
-                  sim_stream_device(used->stream)->index);
+                  sim_describe(begin, text, sizeof text), used->call, device->name, device->index);
   }
   remove_some(first, behind);
 }

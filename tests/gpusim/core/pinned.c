@@ -100,7 +100,7 @@ static void close_pinned(sim_pinned *one) {
       !sim_canary_is_whole(one->address + one->bytes, one->end, one->canary))
     sim_violation("out of bounds", "something wrote beyond the ends of pinned memory of %zu bytes (made by %s)",
                   one->bytes, one->made.call);
-  sim_order_forget(one->address, one->address + one->bytes, sim_host_past());
+  sim_order_forget(one->address, one->address + one->bytes);
   one->live = false;
   sim_remember_origin(&one->freed);
   /* The addresses stay taken, so that a later use is seen for what it is. */

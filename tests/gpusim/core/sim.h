@@ -206,7 +206,8 @@ SIM_EXPORT sim_stream *sim_stream_of(sim_device *device,
                                      void *handle); /* NULL after a violation; handle NULL: its own */
 SIM_EXPORT sim_status sim_queue(sim_stream *stream, const sim_work *work);
 /* The same for work whose memory is known: a violation if work of another stream is not ordered before it. */
-SIM_EXPORT sim_status sim_queue_with(sim_stream *stream, const sim_work *work, const sim_access *accesses, size_t count);
+SIM_EXPORT sim_status sim_queue_with(sim_stream *stream, const sim_work *work, const sim_access *accesses,
+                                     size_t count);
 SIM_EXPORT sim_status sim_stream_wait(sim_stream *stream, sim_event *event); /* what follows waits for the event */
 SIM_EXPORT sim_status sim_stream_finish(sim_stream *stream); /* the host waits: counted, unless it is done */
 SIM_EXPORT sim_status sim_stream_query(sim_stream *stream);  /* SIM_NOT_READY now and then, by the seed: counted */
@@ -226,6 +227,10 @@ SIM_EXPORT sim_status sim_event_elapsed(float *milliseconds, sim_event *from, si
 SIM_EXPORT void sim_changed(void);
 SIM_EXPORT void sim_lock(void); /* recursive */
 SIM_EXPORT void sim_unlock(void);
+
+/* Whether work that was queued with an access to this byte, of memory or of an object, may not be done yet for all that
+ * the host knows. */
+SIM_EXPORT bool sim_is_pending(const void *address);
 
 /* Copies, all asynchronous. From pageable memory the source is read at once; into it the host waits. Pinned memory is
  * read when the copy is done, and filled with 0xFF until then. */

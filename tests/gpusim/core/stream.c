@@ -177,7 +177,7 @@ static void append_work(sim_stream *stream, item *added, const sim_access *acces
                         sim_transfer *transfer) {
   append(stream, added);
   if (added->work.is_ready) stream->meets = true;
-  for (size_t i = 0; i < count; i++) sim_order_note(&accesses[i], stream, added->sequence, &stream->past, &host);
+  for (size_t i = 0; i < count; i++) sim_order_note(&accesses[i], stream, added->sequence, &stream->past);
   if (transfer) sim_transfer_place(transfer, stream, added->sequence);
 }
 

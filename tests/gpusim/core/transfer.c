@@ -107,8 +107,7 @@ sim_transfer *sim_transfer_begin(void *address, size_t bytes, bool writes) {
   sim_transfer *transfer = calloc(1, sizeof *transfer);
   if (!transfer) return NULL;
   sim_lock();
-  *transfer =
-      (sim_transfer){.owner = sim_pinned_find(address), .address = address, .bytes = bytes, .writes = writes};
+  *transfer = (sim_transfer){.owner = sim_pinned_find(address), .address = address, .bytes = bytes, .writes = writes};
   sim_remember_origin(&transfer->queued);
   settle_before(transfer);
   if (watched >= MOST_WATCHED) settle_oldest();
