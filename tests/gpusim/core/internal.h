@@ -104,6 +104,7 @@ void sim_each_device(void (*visit)(sim_device *device, void *context), void *con
 char *sim_pages_reserve(size_t *bytes);
 bool sim_pages_open(char *begin, size_t bytes); /* can be read and written then, and are full of SIM_FRESH */
 void sim_pages_close(char *begin, size_t bytes);
+size_t sim_machine_bytes(void); /* of memory; SIZE_MAX: unknown */
 bool sim_is_filled(const char *begin, const char *end, int value);
 
 /* What the room around an allocation, which nobody may write, is filled with: different for each key. */
@@ -120,6 +121,9 @@ void sim_pinned_tell_leaks(void);
 /* For reports: "byte 260 of 256 bytes (made by cuMemAlloc_v2) of gpusim (CUDA 8.0) 0". `address` is one that was handed
  * out, or its twin, or pinned. Written into `text`, which is returned. */
 char *sim_describe(const void *address, char *text, size_t size);
+
+/* Sums of different contents differ, but for one case in very many. */
+uint64_t sim_sum(const void *data, size_t bytes);
 
 /* Whether two stretches of memory have a byte in common. */
 bool sim_overlap(const void *one, size_t one_bytes, const void *other, size_t other_bytes);

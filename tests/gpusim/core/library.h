@@ -21,7 +21,12 @@ typedef struct sim_tensor {
   int64_t strides[4]; /* in elements; of the loops in here also negative */
 } sim_tensor;
 
+/* A product that is SIZE_MAX if there is no number for it: more than any memory has, and told as such. */
+SIM_EXPORT size_t sim_times(size_t a, size_t b);
+
 SIM_EXPORT size_t sim_type_bytes(sim_type type);
+/* Whether the places of so many elements can be counted at all; strides NULL: one after the other. */
+SIM_EXPORT bool sim_is_countable(const int dims[4], const int *strides);
 SIM_EXPORT size_t sim_tensor_count(const sim_tensor *tensor);
 SIM_EXPORT size_t sim_tensor_bytes(const sim_tensor *tensor);            /* from its first element to behind its last */
 SIM_EXPORT void sim_tensor_pack(sim_tensor *tensor, bool channels_last); /* sets the strides */
@@ -73,6 +78,7 @@ typedef struct sim_task {
   sim_operand operands[SIM_OPERANDS];
   void *twins[SIM_OPERANDS]; /* where the operands can be touched, while the task is done */
   int count;
+  size_t numbers;     /* that are needed besides those of the operands, in memory of the host */
   const void *handle; /* (optional) of a library that has a workspace of its own for each handle */
   void (*compute)(struct sim_task *task);
 } sim_task;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 enum { ALIGNMENT = 64, PAGE = SIM_PAGE };
 
@@ -46,12 +45,6 @@ static bool remember(sim_pinned *made) {
   return true;
 }
 
-/* Nobody can pin more than there is. */
-static bool is_too_much(size_t bytes) {
-  long pages = sysconf(_SC_PHYS_PAGES);
-  return pages > 0 && bytes / PAGE >= (size_t)pages;
-}
-
 /* Fresh pages, with one on either side that nobody can touch. */
 static bool open_pages(sim_pinned *made, size_t pages) {
   char *guarded = mmap(NULL, pages + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -86,7 +79,7 @@ sim_status sim_pinned_allocate(sim_device *device, size_t bytes, void **address)
   sim_status status = sim_count(SIM_ALLOCATION, device);
   if (status != SIM_OK) return status;
   if (bytes == 0) return SIM_INVALID_VALUE;
-  if (is_too_much(bytes)) return SIM_OUT_OF_MEMORY;
+  if (bytes >= sim_machine_bytes()) return SIM_OUT_OF_MEMORY; /* nobody can pin more than there is */
   sim_pinned *made;
   sim_lock();
   status = make(device, bytes, &made);

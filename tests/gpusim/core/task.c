@@ -145,12 +145,29 @@ static size_t list_accesses(const sim_task *task, sim_access list[SIM_OPERANDS +
   return count;
 }
 
+/* Operands become numbers in double precision. More than the machine has would end the process. */
+static bool has_room(const sim_task *task) {
+  size_t most = sim_machine_bytes(), bytes = sim_times(task->numbers, sizeof(double));
+  for (int i = 0; i < task->count; i++) {
+    const sim_operand *operand = &task->operands[i];
+    size_t size = operand->scratch ? 0 : sim_times(operand->bytes, sizeof(double) / sizeof(uint16_t));
+    bytes = size > SIZE_MAX - bytes ? SIZE_MAX : bytes + size;
+  }
+  if (bytes <= most) return true;
+  fprintf(stderr, "gpusim: %s would need %zu bytes of the host, which has %zu\n", task->name, bytes, most);
+  return false;
+}
+
 sim_status sim_task_queue(sim_task *task, sim_stream *stream) {
   bool right = check_overlap(task);
   for (int i = 0; i < task->count; i++) right &= check_alignment(&task->operands[i]);
   if (!right || !find_twins(task)) {
     free(task);
     return SIM_ILLEGAL_ADDRESS;
+  }
+  if (!has_room(task)) {
+    free(task);
+    return SIM_OUT_OF_MEMORY;
   }
   sim_access accesses[SIM_OPERANDS + 1];
   size_t count = list_accesses(task, accesses);

@@ -29,23 +29,10 @@ struct sim_transfer {
 static sim_transfer *oldest, **behind_newest = &oldest;
 static int watched;
 
-/* Sums of different contents differ, but for one case in very many. */
-static uint64_t sum_of(const char *address, size_t bytes) {
-  uint64_t sum = 0x9E3779B97F4A7C15u, word;
-  for (; bytes >= sizeof word; address += sizeof word, bytes -= sizeof word) {
-    memcpy(&word, address, sizeof word);
-    sum = (sum ^ word) * 0xD6E8FEB86659FD93u;
-    sum ^= sum >> 32;
-  }
-  word = 0;
-  memcpy(&word, address, bytes);
-  return (sum ^ word) * 0xD6E8FEB86659FD93u;
-}
-
 static void check(const sim_transfer *transfer) {
   if (!transfer->checked) return;
   bool same = transfer->writes ? sim_is_filled(transfer->address, transfer->address + transfer->bytes, SIM_FRESH)
-                               : transfer->sum == sum_of(transfer->address, transfer->bytes);
+                               : transfer->sum == sim_sum(transfer->address, transfer->bytes);
   if (!same)
     sim_violation_of(&transfer->queued, "queued in", "pinned memory in use",
                      "%zu bytes of pinned memory were changed by the host while a copy %s them was pending (%s)",
@@ -113,7 +100,7 @@ sim_transfer *sim_transfer_begin(void *address, size_t bytes, bool writes) {
   if (watched >= MOST_WATCHED) settle_oldest();
   transfer->checked = !is_disturbed(transfer);
   if (transfer->checked && writes) memset(address, SIM_FRESH, bytes);
-  if (transfer->checked && !writes) transfer->sum = sum_of(address, bytes);
+  if (transfer->checked && !writes) transfer->sum = sim_sum(address, bytes);
   add(transfer);
   sim_unlock();
   return transfer;

@@ -413,7 +413,7 @@ static const program programs[] = {
 };
 
 int main(int count, char **arguments) {
-  const program *tables[] = {programs, fault_programs, wait_programs, device_programs};
+  const program *tables[] = {programs, fault_programs, wait_programs, device_programs, hostile_programs};
   for (size_t t = 0; t < sizeof tables / sizeof *tables && count == 2; t++) {
     for (const program *one = tables[t]; one->name; one++) {
       if (strcmp(one->name, arguments[1]) != 0) continue;

@@ -12,6 +12,7 @@ typedef struct program {
   void (*run)(void);
 } program;
 
-extern const program fault_programs[], wait_programs[], device_programs[]; /* each ends with one without a name */
+extern const program fault_programs[], wait_programs[], device_programs[],
+    hostile_programs[]; /* each ends with one without a name */
 
 #endif

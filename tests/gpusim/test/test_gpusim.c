@@ -217,6 +217,13 @@ static const planned one_seed[] = {
     {"wait-fails", "", "--fault wait:1+"},
 };
 
+/* What cannot be is asked for: an error or a violation each time, but nothing that ends the process. */
+static const planned hostile[] = {
+    {"hostile-memory", "", ""},      {"hostile-hip-memory", "", ""}, {"hostile-cuda-kernels", "", ""},
+    {"hostile-hip-kernels", "", ""}, {"hostile-texts", "", ""},      {"hostile-cublas", "", ""},
+    {"hostile-rocblas", "", ""},     {"hostile-cudnn", "", ""},      {"hostile-miopen", "", ""},
+};
+
 static void run_planned(const planned *one, int seed) {
   char line[1024], command[256];
   snprintf(command, sizeof command, "%s ./programs %s", one->options, one->name);
@@ -226,6 +233,16 @@ static void run_planned(const planned *one, int seed) {
 
 static void test_any_seed(void **state) {
   for (int seed = 1; seed <= seeds(); seed++) run_planned(*state, seed);
+}
+
+static void test_hostile(void **state) {
+  const planned *one = *state;
+  char line[1024], command[256];
+  snprintf(command, sizeof command, "--report report.txt ./programs %s", one->name); /* there are many of them */
+  write_line(line, sizeof line, one->settings, 1, 0, command);
+  int status = run_line(line);
+  bool ended = WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == SIM_EXIT);
+  if (!ended || strstr(output, "gpusim test:") || strstr(output, "does not end")) fail_line(line, status);
 }
 
 static void test_one_seed(void **state) {
@@ -361,6 +378,7 @@ int main(int count, char **arguments) {
   add("where work was queued", test_origin, NULL);
   add_planned(any_seed, sizeof any_seed / sizeof *any_seed, test_any_seed);
   add_planned(one_seed, sizeof one_seed / sizeof *one_seed, test_one_seed);
+  add_planned(hostile, sizeof hostile / sizeof *hostile, test_hostile);
   for (size_t i = 0; i < mistake_count; i++) {
     char name[128];
     snprintf(name, sizeof name, "mistake %.63s", mistakes[i].name);
