@@ -17,6 +17,9 @@ enum { SIM_PAGE = 4096, SIM_FRESH = 0xFF };
 /* For a setting that cannot be: tells it and ends the process with status 2. */
 void sim_refuse_setting(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
+/* The name that is most like what was given, of names that are not long; some may be NULL. */
+const char *sim_nearest(const char *given, const char *const *names, size_t count);
+
 /* Who made something or ended it: the vendor's call, and where it was called from. */
 typedef struct sim_origin {
   const char *call;
@@ -205,6 +208,7 @@ extern void (*sim_fault_hook)(void *address, void *context);
  * that execute.c starts does it first of all. */
 void sim_signal_arm(void);
 
+void sim_faults_read(const char *list); /* GPUSIM_FAULT, before anything else; refuses what it does not understand */
 bool sim_fault_is_slow(const sim_device *device);
 const char *sim_occasion_name(sim_occasion occasion);
 void sim_counters_add(sim_occasion occasion, sim_device *device); /* under the mutex */

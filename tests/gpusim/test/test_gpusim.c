@@ -253,28 +253,51 @@ static void test_one_seed(void **state) {
  * What `run` and the settings say
  */
 
+/* Refused, with the name that was meant if it was misspelt. */
+static const struct {
+  const char *line, *told;
+} wrong_settings[] = {
+    {"./run --warp 48 ./programs names", "32 or 64"},
+    {"./run --memory 2X ./programs names", "512M"},
+    {"./run --seed x ./programs names", "GPUSIM_SEED"},
+    {"./run --order left ./programs names", "GPUSIM_ORDER=left"},
+    {"./run --order dwon ./programs names", "did you mean down?"},
+    {"./run --pace early ./programs names", "GPUSIM_PACE=early"},
+    {"./run --pace lat ./programs names", "did you mean late?"},
+    {"./run --pace behnid ./programs names", "did you mean behind?"},
+    {"./run --fault slowly ./programs names", "did you mean slow?"},
+    {"./run --fault lunch:1 ./programs names", "did you mean launch?"},
+    {"./run --fault lost:cpoy:1 ./programs names", "did you mean copy?"},
+    {"./run --fault launch:1,alocation:5+ ./programs names", "did you mean allocation?"},
+    {"./run --fault launch:x ./programs names", "launch:17@1"},
+    {"./run --cuda 0 --fault lunch:1 ./programs no-device", "did you mean launch?"}, /* though nothing is counted */
+    {"./run --cuda 99 ./programs names", "GPUSIM_CUDA=99"},
+    {"./run --architecture sm_8O ./programs names", "sm_8O"},
+    {"./run --architecture gxf90a ./programs names", "gxf90a"},
+    {"./run --unknown 1 ./programs names", "unknown option --unknown"},
+    {"./run --sede 3 ./programs names", "did you mean --seed?"},
+    {"./run --sede", "did you mean --seed?"},
+    {"./run --coutners x ./programs names", "did you mean --counters?"},
+    {"./run --seed=3 ./programs names", "--seed 3"},
+    {"./run -seed 3 ./programs names", "did you mean --seed?"},
+    {"./run --seed", "needs a value"},
+    {"./run", "usage"},
+    {"env GPUSIM_SEDE=3 ./run ./programs names", "GPUSIM_SEDE=3 is not a setting; did you mean GPUSIM_SEED?"},
+    {"env GPUSIM_PAEC=late ./run ./programs names", "did you mean GPUSIM_PACE?"},
+    {"env GPUSIM_FAULTS=launch:3 ./run ./programs names", "did you mean GPUSIM_FAULT?"},
+    /* only a part of a name */
+    {"./run --fault missing:cuMemAlloc ./programs names", "no library has this symbol"},
+    {"./run --fault missing:libcuda.so.2 ./programs names", "there is no such library"},
+    /* without `run` */
+    {"env GPUSIM_FAULT=missing:cuMemGetInfo_v2 LD_LIBRARY_PATH=libs ./programs names", "only tests/gpusim/run"},
+};
+
 static void test_wrong_settings(void **state) {
   (void)state;
-  static const char *const lines[] = {
-      "./run --warp 48 ./programs names",
-      "./run --memory 2X ./programs names",
-      "./run --seed x ./programs names",
-      "./run --order left ./programs names",
-      "./run --pace early ./programs names",
-      "./run --fault slowly ./programs names",
-      "./run --fault lunch:1 ./programs names",
-      "./run --cuda 99 ./programs names",
-      "./run --unknown 1 ./programs names",
-      "./run",
-      /* only a part of a name */
-      "./run --fault missing:cuMemAlloc ./programs names",
-      "./run --fault missing:libcuda.so.2 ./programs names",
-      /* without `run` */
-      "env GPUSIM_FAULT=missing:cuMemGetInfo_v2 LD_LIBRARY_PATH=libs ./programs names",
-  };
-  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-    int status = run_line(lines[i]);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 2) fail_line(lines[i], status);
+  for (size_t i = 0; i < sizeof wrong_settings / sizeof *wrong_settings; i++) {
+    int status = run_line(wrong_settings[i].line);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 2 || !strstr(output, wrong_settings[i].told))
+      fail_line(wrong_settings[i].line, status);
   }
 }
 
