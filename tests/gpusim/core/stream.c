@@ -299,14 +299,20 @@ static void collect_device(sim_device *device, void *context) {
   for (sim_stream *stream = device->streams; stream; stream = stream->next) collect(stream, context);
 }
 
-/* A stream whose first item can be done: one that the wait needs, or, once in four times and when there is none such,
- * any. NULL: none. */
-static sim_stream *choose(sim_stream *needed) {
-  candidates found;
-  found.count = 0;
+/* What a wait does first. Each shows another kind of missing wait between kernels, of which nobody can tell what they
+ * touch: ONLY_NEEDED what others should have written before, OTHERS_FIRST what they should not have overwritten yet. */
+typedef enum manner { ONLY_NEEDED, MIXED, OTHERS_FIRST, MANNERS } manner;
+
+/* A stream whose first item can be done: one that the wait needs, or another. NULL: none. */
+static sim_stream *choose(sim_stream *needed, manner how) {
+  candidates found, others;
+  found.count = others.count = 0;
   last_scan++;
-  if (sim_random(4) != 0) collect(needed, &found);
-  if (found.count == 0) {
+  collect(needed, &found);
+  if (how == OTHERS_FIRST) sim_each_device(collect_device, &others); /* but for those that were found */
+  if (others.count) found = others;
+  if (found.count == 0 || (how == MIXED && sim_random(4) == 0)) {
+    found.count = 0;
     last_scan++;
     sim_each_device(collect_device, &found);
   }
@@ -380,7 +386,7 @@ static void keep_pace(sim_stream *stream) {
   uint64_t burst = pace == SIM_BEHIND ? MOST_PENDING : draw_burst();
   if (pace == SIM_BEHIND && last_sequence <= BEHIND) burst = 0;
   while (burst-- > 0 && device->late == SIM_OK) {
-    sim_stream *chosen = pace == SIM_BEHIND ? choose_old(device) : choose(stream);
+    sim_stream *chosen = pace == SIM_BEHIND ? choose_old(device) : choose(stream, MIXED);
     if (!chosen || chosen->device->late != SIM_OK) break;
     do_first(chosen);
   }
@@ -401,10 +407,11 @@ static bool is_hanging(sim_stream *stream, uint64_t seen, double *since) {
 
 sim_status sim_wait_for(sim_stream *stream, uint64_t sequence) {
   double since = sim_clock();
+  manner how = (manner)sim_random(MANNERS);
   sim_lock();
   while (!is_reached(stream, sequence)) {
     uint64_t seen = sim_changes();
-    sim_stream *chosen = choose(stream);
+    sim_stream *chosen = choose(stream, how);
     if (chosen) {
       do_first(chosen);
       since = sim_clock();
@@ -422,7 +429,7 @@ sim_status sim_wait_for(sim_stream *stream, uint64_t sequence) {
 sim_status sim_poll_for(sim_stream *stream, uint64_t sequence) {
   sim_lock();
   if (!is_reached(stream, sequence) && sim_random(stream->device->slow ? 8 : 2) == 0) {
-    sim_stream *chosen = choose(stream);
+    sim_stream *chosen = choose(stream, MIXED);
     if (chosen) do_first(chosen);
   }
   sim_status status = stream->device->health;

@@ -137,11 +137,9 @@ abi_enum rocblas_sgemm_strided_batched(struct _rocblas_handle *handle, abi_enum 
   call.stride_a = stride_a;
   call.stride_b = stride_b;
   call.stride_c = call.stride_d = stride_c;
-  if (batch > 1 && m > 0 && n > 0 && stride_c < (int64_t)ldc * (n - 1) + m) {
+  if (batch > 1 && m > 0 && n > 0 && stride_c < (int64_t)ldc * (n - 1) + m)
     sim_violation("overlapping operands", "matrices of the result are %lld elements apart and overlap",
                   (long long)stride_c);
-    return ROCBLAS_ABI_INVALID_VALUE;
-  }
   return queue(__func__, handle, transpose_a, transpose_b, alpha, beta, &call);
 }
 
