@@ -93,6 +93,7 @@ static stretch *insert(size_t at, const stretch *made) {
 }
 
 static void remove_some(size_t first, size_t behind) {
+  if (first == behind) return;
   for (size_t i = first; i < behind; i++) free(all[i]);
   memmove(all + first, all + behind, (count - behind) * sizeof *all);
   count -= behind - first;
