@@ -96,7 +96,9 @@ static char *cache_path(sim_vendor vendor, const char *text, const sim_target *t
 static sim_image *from_cache(const char *path) {
   size_t bytes = 0;
   sim_image *image = path ? (sim_image *)sim_file_read(path, &bytes) : NULL;
-  if (image && bytes >= sizeof *image && bytes == sim_image_bytes(image)) return image;
+  if (image && bytes >= sizeof *image && sim_image_has_head(image) && bytes == sim_image_bytes(image) &&
+      sim_image_is_whole(image))
+    return image;
   free(image);
   return NULL;
 }

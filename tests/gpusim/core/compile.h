@@ -39,10 +39,15 @@ struct sim_image {
   uint32_t vendor, is_virtual;
   char architecture[64];
   uint64_t bytes; /* of the ELF file that follows, aligned for anything */
+  uint64_t sum;   /* of that file … */
+  uint64_t head;  /* … and of all above */
 };
 
 sim_image *sim_image_make(sim_vendor vendor, const sim_target *target, const void *elf, size_t bytes);
 SIM_EXPORT size_t sim_image_bytes(const sim_image *image); /* header and all */
+/* Whether it is as it was made. The header first: nothing else of it can be believed before. */
+bool sim_image_has_head(const sim_image *image);
+bool sim_image_is_whole(const sim_image *image);
 
 /* An image as a text in the manner of PTX, in memory of malloc, `bytes` of it with the 0 at its end. */
 SIM_EXPORT char *sim_image_to_text(const sim_image *image, size_t *bytes);

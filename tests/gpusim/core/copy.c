@@ -23,10 +23,12 @@ static void release_copy(void *argument) {
 
 static sim_status run_copy(void *argument) {
   copy *job = argument;
-  void *to = job->to_device ? sim_twin(job->to_device, job->to, job->bytes, "the destination") : job->to;
-  const void *from = job->from_device ? sim_twin(job->from_device, job->from, job->bytes, "the source") : job->from;
+  void *pinned = job->transfer ? sim_transfer_open(job->transfer) : NULL;
+  void *to = pinned && !job->to_device ? pinned : job->to;
+  const void *from = pinned && !job->from_device ? pinned : job->from;
+  if (job->to_device) to = sim_twin(job->to_device, job->to, job->bytes, "the destination");
+  if (job->from_device) from = sim_twin(job->from_device, job->from, job->bytes, "the source");
   if (!to || !from) return SIM_ILLEGAL_ADDRESS;
-  if (job->transfer) sim_transfer_check(job->transfer);
   memcpy(to, from, job->bytes);
   return SIM_OK;
 }
@@ -35,8 +37,13 @@ static sim_status queue_copy(sim_stream *stream, const copy *wanted) {
   copy *job = malloc(sizeof *job);
   if (!job) return SIM_OUT_OF_MEMORY;
   *job = *wanted;
-  return sim_queue(stream,
-                   &(sim_work){.name = sim_current_call(), .argument = job, .run = run_copy, .release = release_copy});
+  sim_work work = {.name = sim_current_call(), .argument = job, .run = run_copy, .release = release_copy};
+  sim_access accesses[] = {{.what = "the source", .address = job->from, .bytes = job->bytes},
+                           {.what = "the destination", .address = job->to, .bytes = job->bytes, .written = true}};
+  /* What was staged, or is pageable, is nobody else's. */
+  if (!job->from_device && !job->transfer) accesses[0].bytes = 0;
+  if (!job->to_device && !job->transfer) accesses[1].bytes = 0;
+  return sim_queue_copy(stream, &work, accesses, 2, job->transfer);
 }
 
 /* What a copy needs before it looks at anything: a count, and bytes to copy. */
@@ -97,7 +104,10 @@ sim_status sim_copy_out(sim_stream *stream, void *to, const void *from, size_t b
   if (status != SIM_OK || kind != PAGEABLE) return status;
   /* The host waits, whatever the pace: not even the fastest device is done when the call has only begun. */
   status = sim_count(SIM_HOST_WAIT, device);
-  return status == SIM_OK ? sim_wait_for(stream, UINT64_MAX) : status;
+  sim_past past = sim_stream_past(stream);
+  if (status == SIM_OK) status = sim_wait_for(stream, UINT64_MAX);
+  if (status == SIM_OK) sim_host_learn(&past);
+  return status;
 }
 
 /* The device that an address is to be judged for: its own if it is one of the vendor's, which copies between two of
@@ -164,7 +174,8 @@ sim_status sim_fill(sim_stream *stream, void *to, uint32_t value, size_t element
   sim_status status;
   if (is_over(stream, count, &status)) return status;
   sim_device *device = sim_stream_device(stream);
-  if (!sim_twin(device, to, element * count, "the destination")) return SIM_INVALID_VALUE;
+  size_t bytes = count > SIZE_MAX / element ? SIZE_MAX : element * count; /* more than there is, in either case */
+  if (!sim_twin(device, to, bytes, "the destination")) return SIM_INVALID_VALUE;
   if ((uintptr_t)to % element != 0) {
     sim_violation("misaligned", "elements of %zu bytes are filled at %p", element, to);
     return SIM_INVALID_VALUE;
@@ -172,5 +183,6 @@ sim_status sim_fill(sim_stream *stream, void *to, uint32_t value, size_t element
   fill *job = malloc(sizeof *job);
   if (!job) return SIM_OUT_OF_MEMORY;
   *job = (fill){.device = device, .to = to, .value = value, .element = element, .count = count};
-  return sim_queue(stream, &(sim_work){.name = sim_current_call(), .argument = job, .run = run_fill});
+  sim_work work = {.name = sim_current_call(), .argument = job, .run = run_fill};
+  return sim_queue_with(stream, &work, &(sim_access){"the destination", to, bytes, .written = true}, 1);
 }

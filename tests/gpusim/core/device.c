@@ -139,6 +139,7 @@ void sim_device_lose(sim_device *device, sim_status status) {
   if (device->health == SIM_OK) {
     device->health = status;
     sim_streams_abandon(device);
+    sim_transfers_drop(device);
     sim_changed();
   }
   sim_unlock();

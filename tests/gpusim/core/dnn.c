@@ -14,7 +14,7 @@ int64_t sim_convolution_size(int64_t size, int64_t window, int64_t pad, int64_t 
 
 bool sim_convolution_fits(const sim_convolution *convolution, const sim_tensor *x, const sim_tensor *w,
                           const sim_tensor *y) {
-  if (x->dims[1] != w->dims[1] * convolution->groups || w->dims[0] % convolution->groups) return false;
+  if (x->dims[1] != (int64_t)w->dims[1] * convolution->groups || w->dims[0] % convolution->groups) return false;
   if (y->dims[0] != x->dims[0] || y->dims[1] != w->dims[0]) return false;
   for (int i = 0; i < 2; i++) {
     int64_t size = sim_convolution_size(x->dims[2 + i], w->dims[2 + i], convolution->pad[i], convolution->stride[i],
@@ -56,21 +56,21 @@ static geometry geometry_of(const sim_convolution_call *call) {
 /* What is done with each row of pixels that one tap sees: x += rows, or rows = x. */
 typedef void row_function(const geometry *g, double *x, double *row, int tap_w);
 
-static int x_at(const geometry *g, int dim, int y, int tap) {
+static int64_t x_at(const geometry *g, int dim, int y, int tap) {
   const sim_convolution *c = g->convolution;
-  return y * c->stride[dim] - c->pad[dim] + tap * c->dilation[dim];
+  return (int64_t)y * c->stride[dim] - c->pad[dim] + (int64_t)tap * c->dilation[dim];
 }
 
 static void spread_row(const geometry *g, double *x, double *row, int tap_w) {
   for (int y = 0; y < g->y[1]; y++) {
-    int at = x_at(g, 1, y, tap_w);
+    int64_t at = x_at(g, 1, y, tap_w);
     row[y] = at >= 0 && at < g->x[1] ? x[at] : 0;
   }
 }
 
 static void fold_row(const geometry *g, double *x, double *row, int tap_w) {
   for (int y = 0; y < g->y[1]; y++) {
-    int at = x_at(g, 1, y, tap_w);
+    int64_t at = x_at(g, 1, y, tap_w);
     if (at >= 0 && at < g->x[1]) x[at] += row[y];
   }
 }
@@ -82,7 +82,7 @@ static void visit(const geometry *g, double *x, double *matrix, row_function *fu
     for (int tap_h = 0; tap_h < g->w[0]; tap_h++)
       for (int tap_w = 0; tap_w < g->w[1]; tap_w++)
         for (int y = 0; y < g->y[0]; y++, matrix += g->y[1]) {
-          int at = x_at(g, 0, y, tap_h);
+          int64_t at = x_at(g, 0, y, tap_h);
           if (at >= 0 && at < g->x[0]) function(g, x + (size_t)at * (size_t)g->x[1], matrix, tap_w);
         }
 }
@@ -174,6 +174,8 @@ sim_status sim_convolution_queue(const sim_place *place, const sim_convolution_c
   const char *const *name = names[call->direction];
   convolution_task *task = (convolution_task *)sim_task_new(sizeof *task, place->name, place->device, compute);
   task->call = *call;
+  geometry g = geometry_of(call);
+  task->task.numbers = sim_times(g.taps, g.y_pixels);
   sim_task_add(&task->task, sim_operand_of(name[X], &call->x, call->x_data, call->direction == SIM_BACKWARD_DATA));
   sim_task_add(&task->task, sim_operand_of(name[W], &call->w, call->w_data, call->direction == SIM_BACKWARD_FILTER));
   sim_task_add(&task->task, sim_operand_of(name[Y], &call->y, call->y_data, call->direction == SIM_FORWARD));

@@ -65,6 +65,7 @@ sim_status sim_event_finish(sim_event *event) {
   sim_mark *mark = hold_mark(event);
   if (!mark) return sim_device_health(event->object.device);
   sim_status status = sim_await(mark->stream, mark->sequence);
+  if (status == SIM_OK) sim_host_learn(&mark->past);
   sim_mark_release(mark);
   return status;
 }
@@ -73,6 +74,7 @@ sim_status sim_event_query(sim_event *event) {
   sim_mark *mark = hold_mark(event);
   if (!mark) return SIM_OK;
   sim_status status = sim_poll_for(mark->stream, mark->sequence);
+  if (status == SIM_OK) sim_host_learn(&mark->past);
   sim_mark_release(mark);
   return status;
 }
@@ -89,6 +91,8 @@ static sim_status subtract(float *milliseconds, const sim_event *from, const sim
   }
   if (!from->mark || !to->mark) return SIM_INVALID_HANDLE;
   if (!from->mark->done || !to->mark->done) return SIM_NOT_READY;
+  sim_host_learn(&from->mark->past);
+  sim_host_learn(&to->mark->past);
   *milliseconds = (float)(to->mark->time - from->mark->time);
   return SIM_OK;
 }

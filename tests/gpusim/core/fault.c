@@ -4,7 +4,6 @@
  * settings. */
 #include "internal.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,22 +75,30 @@ static bool parse_rule(const char *text) {
   return true;
 }
 
-static void parse_all(void) {
-  char *copy = strdup(sim_setup()->fault), *rest = NULL;
+static void refuse(const char *list, const char *word) {
+  const char *known[SIM_OCCASIONS + 4] = {"late", "slow", "missing", "lost"};
+  char name[64];
+  memcpy(known + 4, names, sizeof names);
+  if (skip(word, "lost:")) word = skip(word, "lost:");
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(word, ":@+"), word);
+  const char *nearest = sim_nearest(name, known, SIM_OCCASIONS + 4);
+  if (!strcmp(nearest, name))
+    sim_refuse_setting("GPUSIM_FAULT=%s: what follows %s is not understood; it is like %s:17, %s:17+ or %s:17@1", list,
+                       name, name, name, name);
+  sim_refuse_setting("GPUSIM_FAULT=%s: \"%s\" is not known here; did you mean %s?", list, name, nearest);
+}
+
+void sim_faults_read(const char *list) {
+  char *copy = strdup(list), *rest = NULL;
   for (char *word = strtok_r(copy, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest)) {
     if (!strcmp(word, "late"))
       late = true;
     else if (skip(word, "slow") && parse_device(skip(word, "slow"), &slow_vendor, &slow_device))
       slow = true;
     else if (!skip(word, "missing:") && !parse_rule(word))
-      sim_refuse_setting("GPUSIM_FAULT=%s: \"%s\" is not understood", sim_setup()->fault, word);
+      refuse(list, word);
   }
   free(copy);
-}
-
-static void parse_once(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, parse_all);
 }
 
 static bool is_of(int vendor, int device, const sim_device *which) {
@@ -100,7 +107,7 @@ static bool is_of(int vendor, int device, const sim_device *which) {
 }
 
 bool sim_fault_is_slow(const sim_device *device) {
-  parse_once();
+  sim_setup(); /* reads them */
   return slow && is_of(slow_vendor, slow_device, device);
 }
 
@@ -136,7 +143,7 @@ static sim_status apply(sim_occasion occasion, sim_device *device) {
 }
 
 sim_status sim_count(sim_occasion occasion, sim_device *device) {
-  parse_once();
+  sim_setup(); /* reads them */
   sim_lock();
   sim_status status = device ? device->health : SIM_OK;
   if (status == SIM_OK) {

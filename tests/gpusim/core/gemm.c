@@ -157,9 +157,17 @@ static void compute(sim_task *task) {
 }
 
 static sim_operand operand(const char *what, const void *address, sim_tensor tensor, int64_t stride, int batch) {
-  size_t element = sim_type_bytes(tensor.type), bytes = 0;
-  if (sim_tensor_count(&tensor)) bytes = sim_tensor_bytes(&tensor) + (size_t)(stride * (batch - 1)) * element;
-  return (sim_operand){.what = what, .address = address, .bytes = bytes, .alignment = element};
+  size_t element = sim_type_bytes(tensor.type), members = stride ? (size_t)batch : 1, bytes = 0;
+  if (sim_tensor_count(&tensor)) {
+    size_t last = stride < 0 && batch > 1 ? SIZE_MAX : sim_times(sim_times((size_t)stride, (size_t)batch - 1), element);
+    bytes = sim_tensor_bytes(&tensor);
+    bytes = last > SIZE_MAX - bytes ? SIZE_MAX : last + bytes;
+  }
+  return (sim_operand){.what = what,
+                       .address = address,
+                       .bytes = bytes,
+                       .alignment = element,
+                       .has_gaps = members * sim_tensor_count(&tensor) * element != bytes};
 }
 
 /* Of a workspace: what a product needs nobody says. */
@@ -167,8 +175,12 @@ enum { SCRATCH = 64 << 10 };
 
 sim_status sim_gemm_queue(const sim_place *place, const sim_gemm *call) {
   if (!call->m || !call->n || !call->batch) return SIM_OK;
+  /* Results that overlap are a violation, which the face has told; any number of them would fit into any memory. */
+  if (call->batch > 1 && call->stride_d < (int64_t)call->ldd * (call->n - 1) + call->m) return SIM_INVALID_VALUE;
   gemm_task *task = (gemm_task *)sim_task_new(sizeof *task, place->name, place->device, compute);
   task->call = *call;
+  task->task.handle = call->handle;
+  task->task.numbers = sim_times((size_t)call->m, (size_t)call->n);
   bool product = call->k && call->alpha != 0; /* else a and b are not looked at */
   sim_tensor a = matrix(call->type_a, call->m, product ? call->k : 0, call->lda, call->transpose_a);
   sim_tensor b = matrix(call->type_b, product ? call->k : 0, call->n, call->ldb, call->transpose_b);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a compiler hands over and a module is loaded from: a header of ours with an ELF file of the host behind it. For
  * an architecture that is of no device it is a text in the manner of PTX, which says what PTX says at its beginning. */
+#define _GNU_SOURCE
 #include "compile.h"
+#include "internal.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 static const char magic[16] = "gpusim kernels\n";
 static const char text_start[] = "//\n// Made by gpusim, for gpusim alone.\n//\n\n";
@@ -28,7 +33,17 @@ sim_image *sim_image_make(sim_vendor vendor, const sim_target *target, const voi
   memcpy(image->architecture, target->architecture, sizeof image->architecture);
   image->bytes = bytes;
   memcpy(image + 1, elf, bytes);
+  image->sum = sim_sum(image + 1, bytes);
+  image->head = sim_sum(image, offsetof(sim_image, head));
   return image;
+}
+
+bool sim_image_has_head(const sim_image *image) {
+  return !memcmp(image->magic, magic, sizeof magic) && image->head == sim_sum(image, offsetof(sim_image, head));
+}
+
+bool sim_image_is_whole(const sim_image *image) {
+  return image->sum == sim_sum(image + 1, image->bytes);
 }
 
 size_t sim_image_bytes(const sim_image *image) {
@@ -57,25 +72,53 @@ static int digit(char c) {
   return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* Reads what a program gives without saying how much there is, and does not fall over its end. */
+static bool peek(void *to, const void *from, size_t bytes) {
+  struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
+  ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+  if (got < 0 && errno != EFAULT) memcpy(to, from, bytes); /* not allowed here */
+  return got < 0 ? errno != EFAULT : (size_t)got == bytes;
+}
+
+/* A text of a program, in memory of malloc; NULL: it has no end that could be read. */
+static char *peek_text(const char *from) {
+  char *text = NULL;
+  size_t length = 0;
+  for (;;) {
+    size_t piece = SIM_PAGE - (uintptr_t)(from + length) % SIM_PAGE;
+    char *longer = realloc(text, length + piece);
+    if (longer) text = longer;
+    if (!longer || !peek(text + length, from + length, piece)) break;
+    if (memchr(text + length, 0, piece)) return text;
+    length += piece;
+  }
+  free(text);
+  return NULL;
+}
+
 /* The image in a text of ours; NULL if there is none. */
-static sim_image *from_text(const char *text) {
-  const char *data = strstr(text, data_start);
-  if (!data) return NULL;
-  data += sizeof data_start - 1;
+static sim_image *from_text(const char *from) {
+  char *text = peek_text(from);
+  const char *data = text ? strstr(text, data_start) : NULL;
+  data = data ? data + sizeof data_start - 1 : "";
   size_t size = strspn(data, "0123456789abcdef") / 2;
-  if (size < sizeof(sim_image)) return NULL;
-  unsigned char *image = malloc(size);
-  if (!image) return NULL;
-  for (size_t i = 0; i < size; i++) image[i] = (unsigned char)(digit(data[2 * i]) << 4 | digit(data[2 * i + 1]));
-  if (sim_image_bytes((sim_image *)image) == size) return (sim_image *)image;
+  unsigned char *image = size >= sizeof(sim_image) ? malloc(size) : NULL;
+  for (size_t i = 0; image && i < size; i++)
+    image[i] = (unsigned char)(digit(data[2 * i]) << 4 | digit(data[2 * i + 1]));
+  free(text);
+  if (image && sim_image_has_head((sim_image *)image) && sim_image_bytes((sim_image *)image) == size)
+    return (sim_image *)image;
   free(image);
   return NULL;
 }
 
-static sim_image *copy(const sim_image *image) {
-  sim_image *twin = malloc(sim_image_bytes(image));
-  if (twin) memcpy(twin, image, sim_image_bytes(image));
-  return twin;
+static sim_image *from_code(const void *from) {
+  sim_image head;
+  if (!peek(&head, from, sizeof head) || !sim_image_has_head(&head)) return NULL;
+  sim_image *image = malloc(sim_image_bytes(&head));
+  if (image && peek(image, from, sim_image_bytes(&head))) return image;
+  free(image);
+  return NULL;
 }
 
 /* "sm_90a" -> 90 and a. */
@@ -112,18 +155,18 @@ static bool hip_fits(const sim_image *image, const char *device) {
 }
 
 sim_image *sim_image_read(sim_device *device, const void *data, sim_status *status) {
+  char start[2];
   sim_vendor vendor = sim_device_vendor(device);
-  bool is_text = vendor == SIM_CUDA && !strncmp(data, "//", 2);
+  bool is_text = vendor == SIM_CUDA && peek(start, data, sizeof start) && !memcmp(start, text_start, sizeof start);
   *status = is_text ? (sim_status)INVALID_PTX : SIM_INVALID_IMAGE;
-  if (!is_text && memcmp(data, magic, sizeof magic) != 0) return NULL;
   if (vendor == SIM_CUDA && sim_setup()->driver < TEXT_DRIVER) {
     if (is_text) *status = (sim_status)UNSUPPORTED_PTX;
     return NULL;
   }
-  sim_image *image = is_text ? from_text(data) : copy(data);
+  sim_image *image = is_text ? from_text(data) : from_code(data);
   if (!image) return NULL;
   const char *own = sim_setup()->architecture[vendor];
-  if (image->vendor == (uint32_t)vendor)
+  if (image->vendor == (uint32_t)vendor && sim_image_is_whole(image))
     *status = (vendor == SIM_CUDA ? cuda_fits(image, own) : hip_fits(image, own)) ? SIM_OK : SIM_NO_BINARY;
   if (*status == SIM_OK) return image;
   free(image);

@@ -7,8 +7,8 @@
 
 enum { SIM_MOST_DEVICES = 16, SIM_FRAMES = 16 };
 
-/* The page; what fresh memory, and what the room around it that nobody may write, is filled with. */
-enum { SIM_PAGE = 4096, SIM_FRESH = 0xFF, SIM_CANARY = 0xC5 };
+/* The page, and what fresh memory is filled with. */
+enum { SIM_PAGE = 4096, SIM_FRESH = 0xFF };
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Settings and reports
@@ -16,6 +16,9 @@ enum { SIM_PAGE = 4096, SIM_FRESH = 0xFF, SIM_CANARY = 0xC5 };
 
 /* For a setting that cannot be: tells it and ends the process with status 2. */
 void sim_refuse_setting(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* The name that is most like what was given, of names that are not long; some may be NULL. */
+const char *sim_nearest(const char *given, const char *const *names, size_t count);
 
 /* Who made something or ended it: the vendor's call, and where it was called from. */
 typedef struct sim_origin {
@@ -37,6 +40,28 @@ void sim_violation_of(const sim_origin *origin, const char *where, const char *k
     __attribute__((format(printf, 4, 5)));
 
 /* ---------------------------------------------------------------------------------------------------------------------
+ * What is ordered behind what
+ */
+
+/* Each stream has a line. When there are more streams some share one: they are taken for ordered then. */
+enum { SIM_LINES = 64 };
+
+/* Of each line the last item that is done before something else begins. */
+typedef struct sim_past {
+  uint64_t last[SIM_LINES];
+} sim_past;
+
+/* All under the mutex. */
+void sim_past_join(sim_past *past, const sim_past *other);
+bool sim_past_has(const sim_past *past, int line, uint64_t sequence);
+int sim_line_take(void); /* one that no stream has, if there is one */
+void sim_line_return(int line);
+
+/* An item of a stream, which comes behind `past`, uses memory: a violation if it should wait for something. */
+void sim_order_note(const sim_access *access, sim_stream *stream, uint64_t sequence, const sim_past *past);
+void sim_order_forget(const char *begin, const char *end); /* memory that is freed: a violation if it is in use */
+
+/* ---------------------------------------------------------------------------------------------------------------------
  * Devices and their memory
  */
 
@@ -46,6 +71,9 @@ typedef struct sim_allocation {
   size_t bytes;
   char *begin, *end; /* its pages, without the guard behind them */
   bool live;
+  uint64_t canary;
+  bool is_touched; /* was handed to work since the device was last waited for: it is in the device's list then */
+  struct sim_allocation *next_touched;
   sim_origin made, freed;
 } sim_allocation;
 
@@ -64,9 +92,11 @@ struct sim_device {
   char *next;       /* the first page that was never used */
   sim_allocation **allocations;
   size_t allocation_count, allocation_room;
+  sim_allocation *touched;
 
   sim_stream *own;     /* the vendor's NULL stream */
   sim_stream *streams; /* all, its own and deleted ones that still have something to do among them */
+  sim_past gone;       /* what deleted streams had, which is done */
   sim_counters counters;
 };
 
@@ -77,16 +107,26 @@ void sim_each_device(void (*visit)(sim_device *device, void *context), void *con
 char *sim_pages_reserve(size_t *bytes);
 bool sim_pages_open(char *begin, size_t bytes); /* can be read and written then, and are full of SIM_FRESH */
 void sim_pages_close(char *begin, size_t bytes);
+size_t sim_machine_bytes(void); /* of memory; SIZE_MAX: unknown */
 bool sim_is_filled(const char *begin, const char *end, int value);
+
+/* What the room around an allocation, which nobody may write, is filled with: different for each key. */
+uint64_t sim_canary_key(void);
+void sim_canary_fill(char *begin, char *end, uint64_t key);
+bool sim_canary_is_whole(const char *begin, const char *end, uint64_t key);
 
 void sim_memory_open(sim_device *device);
 void sim_memory_tell_leaks(sim_device *device);
-void sim_memory_check_canaries(sim_device *device); /* a violation for each that was overwritten */
+/* A violation for each canary that was overwritten, of what was handed to work since the last time. */
+void sim_memory_check_touched(sim_device *device);
 void sim_pinned_tell_leaks(void);
 
 /* For reports: "byte 260 of 256 bytes (made by cuMemAlloc_v2) of gpusim (CUDA 8.0) 0". `address` is one that was handed
  * out, or its twin, or pinned. Written into `text`, which is returned. */
 char *sim_describe(const void *address, char *text, size_t size);
+
+/* Sums of different contents differ, but for one case in very many. */
+uint64_t sim_sum(const void *data, size_t bytes);
 
 /* Whether two stretches of memory have a byte in common. */
 bool sim_overlap(const void *one, size_t one_bytes, const void *other, size_t other_bytes);
@@ -98,11 +138,19 @@ bool sim_was_pinned(const void *address);     /* in pinned memory that was freed
 /* The device in whose range, or in the twin of whose range, an address is; NULL: none. */
 sim_device *sim_device_of(const void *address);
 
-/* A copy from or into pinned memory that is not done yet. */
+/* A copy from or into pinned memory that the host does not know to be done. */
 typedef struct sim_transfer sim_transfer;
-sim_transfer *sim_transfer_begin(void *address, size_t bytes, bool writes); /* NULL: no memory for it */
-void sim_transfer_check(sim_transfer *transfer); /* before it is done: what did the host do in between? */
-void sim_transfer_end(sim_transfer *transfer);
+sim_transfer *sim_transfer_begin(void *address, size_t bytes, bool writes);             /* NULL: no memory for it */
+void sim_transfer_place(sim_transfer *transfer, sim_stream *stream, uint64_t sequence); /* under the mutex */
+/* When it is done: where to read the bytes, or to write them. What did the host do in between? */
+void *sim_transfer_open(sim_transfer *transfer);
+void sim_transfer_end(sim_transfer *transfer);     /* it was done, or never will be */
+void sim_transfers_settle(void);                   /* what the host knows to be done is over. Under the mutex. */
+void sim_transfers_drop(const sim_device *device); /* which is lost. Under the mutex. */
+
+/* sim_queue_with for a copy. */
+sim_status sim_queue_copy(sim_stream *stream, const sim_work *work, const sim_access *accesses, size_t count,
+                          sim_transfer *transfer);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Streams
@@ -115,9 +163,16 @@ typedef struct sim_mark {
   double time; /* when it was done, in milliseconds */
   sim_stream *stream;
   uint64_t sequence;
+  sim_past past; /* what is done when it is, itself included */
 } sim_mark;
 
 sim_device *sim_stream_device(const sim_stream *stream);
+int sim_stream_line(const sim_stream *stream);
+sim_past sim_stream_past(sim_stream *stream);    /* what is known to be done once all is that it has now */
+bool sim_stream_meets(const sim_stream *stream); /* had work that waits for other streams by means of its own */
+
+const sim_past *sim_host_past(void);       /* what the host knows to be done. Under the mutex. */
+void sim_host_learn(const sim_past *done); /* the host has waited, or asked and was told: this is done */
 sim_status sim_streams_open(sim_device *device);
 void sim_streams_end(void);                   /* does all that can be done now, at the end of the process */
 void sim_streams_abandon(sim_device *device); /* what a lost device had to do is never done. Under the mutex. */
@@ -153,6 +208,7 @@ extern void (*sim_fault_hook)(void *address, void *context);
  * that execute.c starts does it first of all. */
 void sim_signal_arm(void);
 
+void sim_faults_read(const char *list); /* GPUSIM_FAULT, before anything else; refuses what it does not understand */
 bool sim_fault_is_slow(const sim_device *device);
 const char *sim_occasion_name(sim_occasion occasion);
 void sim_counters_add(sim_occasion occasion, sim_device *device); /* under the mutex */

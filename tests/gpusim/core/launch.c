@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The limits of the dimensions allow for more than could be done in a lifetime. */
+static const uint64_t MOST_BLOCKS = (uint64_t)1 << 36;
+
 typedef struct launch {
   sim_kernel *kernel;
   sim_module *module; /* held */
@@ -129,6 +132,12 @@ static bool check_grid(const sim_kernel *kernel, const sim_grid *grid, const sim
   for (int i = 0; i < 3; i++)
     if (!check_dimension(kernel, grid, most, i)) return false;
   uint64_t threads = (uint64_t)grid->threads[0] * grid->threads[1] * grid->threads[2];
+  uint64_t blocks = (uint64_t)grid->blocks[0] * grid->blocks[1] * grid->blocks[2];
+  if (blocks > MOST_BLOCKS) {
+    sim_violation("launch too large", "kernel %s: %llu blocks, which no device ever comes to an end with", kernel->name,
+                  (unsigned long long)blocks);
+    return false;
+  }
   unsigned limit = kernel->entry->thread_limit ? kernel->entry->thread_limit : most->threads_per_block;
   if (threads <= limit) return true;
   sim_violation("too many threads", "kernel %s: %u x %u x %u threads per block, more than %u", kernel->name,
@@ -169,5 +178,8 @@ sim_status sim_launch(sim_kernel *handle, const sim_grid *grid, void **arguments
     return SIM_INVALID_VALUE;
   }
   sim_module_hold(l->module);
-  return sim_queue(stream, &(sim_work){.name = l->label, .argument = l, .run = run, .release = release});
+  /* What it does with memory nobody knows, but it needs its module. */
+  sim_access module = {.what = "the module", .address = l->module, .bytes = 1};
+  return sim_queue_with(stream, &(sim_work){.name = l->label, .argument = l, .run = run, .release = release}, &module,
+                        1);
 }

@@ -21,7 +21,12 @@ typedef struct sim_tensor {
   int64_t strides[4]; /* in elements; of the loops in here also negative */
 } sim_tensor;
 
+/* A product that is SIZE_MAX if there is no number for it: more than any memory has, and told as such. */
+SIM_EXPORT size_t sim_times(size_t a, size_t b);
+
 SIM_EXPORT size_t sim_type_bytes(sim_type type);
+/* Whether the places of so many elements can be counted at all; strides NULL: one after the other. */
+SIM_EXPORT bool sim_is_countable(const int dims[4], const int *strides);
 SIM_EXPORT size_t sim_tensor_count(const sim_tensor *tensor);
 SIM_EXPORT size_t sim_tensor_bytes(const sim_tensor *tensor);            /* from its first element to behind its last */
 SIM_EXPORT void sim_tensor_pack(sim_tensor *tensor, bool channels_last); /* sets the strides */
@@ -60,6 +65,7 @@ typedef struct sim_operand {
   size_t bytes;     /* 0: not there */
   size_t alignment; /* 0: any */
   bool written;
+  bool has_gaps;  /* between its elements, where there may be something of others */
   int with;       /* 1 + the operand that it may share its place with, if they begin at the same address; 0: none */
   size_t scratch; /* so much of it, and its last page, is filled with 0xFF before and after; 0: nothing */
 } sim_operand;
@@ -72,6 +78,8 @@ typedef struct sim_task {
   sim_operand operands[SIM_OPERANDS];
   void *twins[SIM_OPERANDS]; /* where the operands can be touched, while the task is done */
   int count;
+  size_t numbers;     /* that are needed besides those of the operands, in memory of the host */
+  const void *handle; /* (optional) of a library that has a workspace of its own for each handle */
   void (*compute)(struct sim_task *task);
 } sim_task;
 
@@ -121,6 +129,7 @@ typedef struct sim_gemm {
   bool wobble;     /* see sim_scatter */
   void *workspace; /* its beginning and its end are filled with 0xFF */
   size_t workspace_bytes;
+  const void *handle; /* whose own workspace is used otherwise, on whatever stream; NULL: there is none such */
 } sim_gemm;
 
 SIM_EXPORT sim_status sim_gemm_queue(const sim_place *place, const sim_gemm *call);

@@ -2,7 +2,10 @@
 /* Device memory. Each device has two ranges of addresses: those that are handed out lie where nobody can read or write,
  * and at a fixed distance from each lies its twin, where the bytes are. Of the twins only the pages of live allocations
  * are open: there is a page that is not behind each, the end of an allocation is as close to it as the vendors'
- * alignment of 256 bytes allows, and what is left between is filled with a canary. Addresses are never used again. */
+ * alignment of 256 bytes allows, and what is left between is filled with a canary. Addresses are never used again.
+ *
+ * A wait for the device looks at the canaries of what was handed to it since the last, not at all that there are: its
+ * price is that of the work. What wrote elsewhere is found when that allocation is freed, at the latest at the end. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -50,8 +53,8 @@ static bool remember(sim_device *device, sim_allocation *allocation) {
 /* What is left of the first page and of the last. */
 static void fill_canary(const sim_device *device, const sim_allocation *allocation) {
   char *first = allocation->address + device->offset, *last = first + allocation->bytes;
-  memset(allocation->begin + device->offset, SIM_CANARY, (size_t)(allocation->address - allocation->begin));
-  memset(last, SIM_CANARY, (size_t)(allocation->end + device->offset - last));
+  sim_canary_fill(allocation->begin + device->offset, first, allocation->canary);
+  sim_canary_fill(last, allocation->end + device->offset, allocation->canary);
 }
 
 static bool open_pages(const sim_device *device, const sim_allocation *allocation) {
@@ -75,6 +78,7 @@ static sim_status place(sim_device *device, size_t bytes, void **address) {
   made->address = made->end - size;
   made->bytes = bytes;
   made->live = true;
+  made->canary = sim_canary_key();
   sim_remember_origin(&made->made);
   if (!open_pages(device, made) || !remember(device, made)) {
     free(made);
@@ -102,7 +106,8 @@ sim_status sim_allocate(sim_device *device, size_t bytes, void **address) {
 static void check_canary(const sim_device *device, sim_allocation *allocation) {
   const char *begin = allocation->begin + device->offset, *end = allocation->end + device->offset;
   const char *first = allocation->address + device->offset, *last = first + allocation->bytes;
-  bool before = sim_is_filled(begin, first, SIM_CANARY), behind = sim_is_filled(last, end, SIM_CANARY);
+  bool before = sim_canary_is_whole(begin, first, allocation->canary);
+  bool behind = sim_canary_is_whole(last, end, allocation->canary);
   if (before && behind) return;
   char text[256];
   sim_violation("out of bounds", "something wrote %s %s", before ? "behind the end of" : "before the beginning of",
@@ -110,14 +115,26 @@ static void check_canary(const sim_device *device, sim_allocation *allocation) {
   fill_canary(device, allocation); /* told once */
 }
 
-void sim_memory_check_canaries(sim_device *device) {
+void sim_memory_check_touched(sim_device *device) {
   sim_lock();
-  for (size_t i = 0; i < device->allocation_count; i++)
-    if (device->allocations[i]->live) check_canary(device, device->allocations[i]);
+  while (device->touched) {
+    sim_allocation *allocation = device->touched;
+    device->touched = allocation->next_touched;
+    allocation->is_touched = false;
+    if (allocation->live) check_canary(device, allocation);
+  }
   sim_unlock();
 }
 
+static void note_touched(sim_device *device, sim_allocation *allocation) {
+  if (allocation->is_touched) return;
+  allocation->is_touched = true;
+  allocation->next_touched = device->touched;
+  device->touched = allocation;
+}
+
 static void close_allocation(sim_device *device, sim_allocation *allocation) {
+  sim_order_forget(allocation->address, allocation->address + allocation->bytes);
   sim_pages_close(allocation->begin + device->offset, (size_t)(allocation->end - allocation->begin));
   allocation->live = false;
   sim_remember_origin(&allocation->freed);
@@ -170,6 +187,7 @@ void sim_memory_tell_leaks(sim_device *device) {
   for (size_t i = 0; i < device->allocation_count; i++) {
     sim_allocation *left = device->allocations[i];
     if (!left->live) continue;
+    check_canary(device, left);
     if (device->health == SIM_OK)
       sim_violation_of(&left->made, "made in", "leak", "%zu bytes of device memory of %s %d were never freed",
                        left->bytes, device->name, device->index);
@@ -212,6 +230,7 @@ void *sim_twin(sim_device *device, const void *address, size_t bytes, const char
   } else if ((wrong = judge(owner, address, bytes))) {
     sim_violation(wrong, "%s, %zu bytes, is %s", what, bytes, sim_describe(address, text, sizeof text));
   } else {
+    note_touched(owner, find(owner, address));
     twin = (char *)(uintptr_t)address + owner->offset;
   }
   sim_unlock();

@@ -111,7 +111,8 @@ sim_status sim_module_unload(sim_module *handle) {
   bool is_used = module->queued > 0;
   module->unloaded = true;
   for (sim_kernel *kernel = module->kernels; kernel; kernel = kernel->next) sim_delete(kernel);
-  if (is_used) sim_violation("module unloaded in use", "%d launches of its kernels are not done yet", module->queued);
+  if (is_used || sim_is_pending(module))
+    sim_violation("module unloaded in use", "nobody has waited for the launches of its kernels");
   sim_delete(module);
   sim_unlock();
   if (!is_used) end_module(module);

@@ -12,6 +12,22 @@ size_t sim_type_bytes(sim_type type) {
   return type < SIM_NO_TYPE ? bytes[type] : 0;
 }
 
+size_t sim_times(size_t a, size_t b) {
+  size_t product;
+  return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
+bool sim_is_countable(const int dims[4], const int *strides) {
+  const size_t most = (size_t)1 << 56; /* leaves room for types, indices and sums */
+  size_t packed = 1;
+  for (int i = 0; i < 4; i++) {
+    size_t stride = strides ? (size_t)llabs((long long)strides[i]) : 0;
+    packed = sim_times(packed, (size_t)dims[i]);
+    if (sim_times((size_t)dims[i], stride) > most || packed > most) return false;
+  }
+  return true;
+}
+
 size_t sim_tensor_count(const sim_tensor *tensor) {
   size_t count = 1;
   for (int i = 0; i < 4; i++) count *= (size_t)tensor->dims[i];
@@ -21,7 +37,7 @@ size_t sim_tensor_count(const sim_tensor *tensor) {
 size_t sim_tensor_bytes(const sim_tensor *tensor) {
   int64_t last = 0;
   for (int i = 0; i < 4; i++) last += (tensor->dims[i] - 1) * tensor->strides[i];
-  return (size_t)(last + 1) * sim_type_bytes(tensor->type);
+  return sim_times((size_t)(last + 1), sim_type_bytes(tensor->type));
 }
 
 void sim_tensor_pack(sim_tensor *tensor, bool channels_last) {

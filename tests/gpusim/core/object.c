@@ -124,7 +124,6 @@ static void tell_object(entry *left) {
 
 static void tell_memory(sim_device *device, void *context) {
   (void)context;
-  sim_memory_check_canaries(device);
   sim_memory_tell_leaks(device);
 }
 

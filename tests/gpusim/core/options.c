@@ -191,13 +191,14 @@ bool sim_options_parse(sim_vendor vendor, const char *const *options, int count,
   *log = NULL;
   for (int i = 0; i < count; i++) {
     const char *value, *given = options[i];
+    if (!given) given = "";
     const option *known = find(vendor == SIM_CUDA ? cuda_options : hip_options, given, &value);
     if (!known) {
       *log = vendor == SIM_CUDA ? sim_print("nvrtc: error: unrecognized option %s found\n", given)
                                 : refuse(vendor, given, "unknown argument");
       return false;
     }
-    if (!value && known->meaning != FLAG) value = i + 1 < count ? options[++i] : "";
+    if (!value && known->meaning != FLAG) value = i + 1 < count && options[i + 1] ? options[++i] : "";
     const char *why = take(vendor, known->meaning, value, target);
     if (why) {
       *log = refuse(vendor, given, why);

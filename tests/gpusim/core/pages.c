@@ -63,6 +63,11 @@ char *sim_pages_reserve(size_t *bytes) {
   return NULL;
 }
 
+size_t sim_machine_bytes(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : SIZE_MAX;
+}
+
 bool sim_is_filled(const char *begin, const char *end, int value) {
   while (begin < end && *begin == (char)value) begin++;
   return begin == end;
@@ -70,5 +75,19 @@ bool sim_is_filled(const char *begin, const char *end, int value) {
 
 bool sim_overlap(const void *one, size_t one_bytes, const void *other, size_t other_bytes) {
   uintptr_t first = (uintptr_t)one, second = (uintptr_t)other;
-  return one_bytes && other_bytes && first < second + other_bytes && second < first + one_bytes;
+  if (!one_bytes || !other_bytes) return false;
+  return first < second ? second - first < one_bytes : first - second < other_bytes;
+}
+
+uint64_t sim_sum(const void *data, size_t bytes) {
+  const char *address = data;
+  uint64_t sum = 0x9E3779B97F4A7C15u, word;
+  for (; bytes >= sizeof word; address += sizeof word, bytes -= sizeof word) {
+    memcpy(&word, address, sizeof word);
+    sum = (sum ^ word) * 0xD6E8FEB86659FD93u;
+    sum ^= sum >> 32;
+  }
+  word = 0;
+  memcpy(&word, address, bytes);
+  return (sum ^ word) * 0xD6E8FEB86659FD93u;
 }

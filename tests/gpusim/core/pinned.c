@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pinned host memory: the host may use it, but not while a copy from it or into it is pending. A copy that reads takes
- * a sum of the bytes when it is queued and compares it when it is done; one that writes fills the bytes with 0xFF and
- * looks whether they still are so. */
-#include "internal.h"
+/* Pinned host memory: the host may use it, but not while a copy from it or into it is pending: see transfer.c. */
+#include "pinned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,80 +9,99 @@
 
 enum { ALIGNMENT = 64, PAGE = SIM_PAGE };
 
-typedef struct pinned {
-  const sim_device *device; /* in whose context it was made */
-  char *address;
-  size_t bytes;
-  char *begin, *end; /* its pages; there is one that nobody can touch on either side */
-  bool live;
-  sim_origin made, freed;
-  sim_transfer *transfers;
-  struct pinned *next;
-} pinned;
+static sim_pinned **all; /* freed ones too, in the order of their addresses */
+static size_t count, room;
 
-struct sim_transfer {
-  pinned *owner;
-  char *address;
-  size_t bytes;
-  bool writes;
-  bool checked; /* false: another pending copy touches the same bytes, so that nothing can be said */
-  uint64_t sum;
-  const char *call;
-  sim_transfer *next;
-};
+/* How many begin at or before an address, their guard included. */
+static size_t rank(const char *address) {
+  size_t low = 0, high = count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (all[middle]->begin - PAGE <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
 
-static pinned *all; /* freed ones too */
+sim_pinned *sim_pinned_find(const void *address) {
+  size_t before = rank(address);
+  return before && (const char *)address < all[before - 1]->end + PAGE ? all[before - 1] : NULL;
+}
 
-static pinned *find(const void *address) {
-  const char *byte = address;
-  for (pinned *one = all; one; one = one->next)
-    if (byte >= one->begin - PAGE && byte < one->end + PAGE) return one;
-  return NULL;
+static bool remember(sim_pinned *made) {
+  if (count == room) {
+    size_t more = room ? 2 * room : 64;
+    sim_pinned **wider = realloc(all, more * sizeof *wider);
+    if (!wider) return false;
+    all = wider;
+    room = more;
+  }
+  size_t at = rank(made->begin);
+  memmove(all + at + 1, all + at, (count - at) * sizeof *all);
+  all[at] = made;
+  count++;
+  return true;
+}
+
+/* Fresh pages, with one on either side that nobody can touch. */
+static bool open_pages(sim_pinned *made, size_t pages) {
+  char *guarded = mmap(NULL, pages + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (guarded == MAP_FAILED) return false;
+  made->begin = guarded + PAGE;
+  made->end = made->begin + pages;
+  if (sim_pages_open(made->begin, pages)) return true;
+  munmap(guarded, pages + 2 * PAGE);
+  return false;
+}
+
+static sim_status make(sim_device *device, size_t bytes, sim_pinned **result) {
+  size_t size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, pages = (size + PAGE - 1) / PAGE * PAGE;
+  sim_pinned *made = calloc(1, sizeof *made);
+  if (!made || !open_pages(made, pages) || !remember(made)) {
+    free(made);
+    return SIM_OUT_OF_MEMORY;
+  }
+  made->device = device;
+  made->address = made->end - size;
+  made->bytes = bytes;
+  made->live = true;
+  made->canary = sim_canary_key();
+  sim_canary_fill(made->begin, made->address, made->canary);
+  sim_canary_fill(made->address + bytes, made->end, made->canary);
+  sim_remember_origin(&made->made);
+  *result = made;
+  return SIM_OK;
 }
 
 sim_status sim_pinned_allocate(sim_device *device, size_t bytes, void **address) {
   sim_status status = sim_count(SIM_ALLOCATION, device);
   if (status != SIM_OK) return status;
   if (bytes == 0) return SIM_INVALID_VALUE;
-  size_t size = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, pages = (size + PAGE - 1) / PAGE * PAGE;
-  pinned *made = calloc(1, sizeof *made);
-  if (!made) return SIM_OUT_OF_MEMORY;
-  char *room = mmap(NULL, pages + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (room == MAP_FAILED || mprotect(room + PAGE, pages, PROT_READ | PROT_WRITE)) {
-    free(made);
-    return SIM_OUT_OF_MEMORY;
-  }
-  made->device = device;
-  made->begin = room + PAGE;
-  made->end = made->begin + pages;
-  made->address = made->end - size;
-  made->bytes = bytes;
-  made->live = true;
-  memset(made->begin, SIM_CANARY, pages);
-  memset(made->address, SIM_FRESH, bytes);
-  sim_remember_origin(&made->made);
+  if (bytes >= sim_machine_bytes()) return SIM_OUT_OF_MEMORY; /* nobody can pin more than there is */
+  sim_pinned *made;
   sim_lock();
-  made->next = all;
-  all = made;
+  status = make(device, bytes, &made);
   sim_unlock();
-  *address = made->address;
-  return SIM_OK;
+  if (status == SIM_OK) *address = made->address;
+  return status;
 }
 
-static void close_pinned(pinned *one) {
-  if (!sim_is_filled(one->begin, one->address, SIM_CANARY) ||
-      !sim_is_filled(one->address + one->bytes, one->end, SIM_CANARY))
+static void close_pinned(sim_pinned *one) {
+  if (!sim_canary_is_whole(one->begin, one->address, one->canary) ||
+      !sim_canary_is_whole(one->address + one->bytes, one->end, one->canary))
     sim_violation("out of bounds", "something wrote beyond the ends of pinned memory of %zu bytes (made by %s)",
                   one->bytes, one->made.call);
+  sim_order_forget(one->address, one->address + one->bytes);
   one->live = false;
   sim_remember_origin(&one->freed);
   /* The addresses stay taken, so that a later use is seen for what it is. */
-  madvise(one->begin, (size_t)(one->end - one->begin), MADV_DONTNEED);
-  mprotect(one->begin, (size_t)(one->end - one->begin), PROT_NONE);
+  sim_pages_close(one->begin, (size_t)(one->end - one->begin));
 }
 
 static sim_status free_pinned(void *address) {
-  pinned *one = find(address);
+  sim_pinned *one = sim_pinned_find(address);
   if (!one || one->address != (char *)address) {
     sim_violation("not pinned memory", "%p was never allocated as pinned memory", address);
     return SIM_INVALID_VALUE;
@@ -94,11 +111,7 @@ static sim_status free_pinned(void *address) {
                   one->freed.call);
     return SIM_INVALID_VALUE;
   }
-  if (one->transfers) {
-    sim_violation("pinned memory in use", "pinned memory of %zu bytes is freed while a copy %s it is pending (%s)",
-                  one->bytes, one->transfers->writes ? "into" : "from", one->transfers->call);
-    return SIM_INVALID_VALUE; /* it stays, for the copy's sake */
-  }
+  if (sim_transfers_tell(one)) return SIM_INVALID_VALUE; /* it stays, for the copy's sake */
   close_pinned(one);
   return SIM_OK;
 }
@@ -112,7 +125,7 @@ sim_status sim_pinned_free(void *address) {
 
 bool sim_is_pinned(const void *address, size_t bytes) {
   sim_lock();
-  const pinned *one = find(address);
+  const sim_pinned *one = sim_pinned_find(address);
   const char *byte = address;
   bool inside = one && one->live && byte >= one->address && byte <= one->address + one->bytes &&
                 bytes <= (size_t)(one->address + one->bytes - byte);
@@ -120,66 +133,10 @@ bool sim_is_pinned(const void *address, size_t bytes) {
   return inside;
 }
 
-/* Sums of different contents differ, but for one case in very many. */
-static uint64_t sum_of(const char *address, size_t bytes) {
-  uint64_t sum = 0x9E3779B97F4A7C15u, word;
-  for (; bytes >= sizeof word; address += sizeof word, bytes -= sizeof word) {
-    memcpy(&word, address, sizeof word);
-    sum = (sum ^ word) * 0xD6E8FEB86659FD93u;
-    sum ^= sum >> 32;
-  }
-  word = 0;
-  memcpy(&word, address, bytes);
-  return (sum ^ word) * 0xD6E8FEB86659FD93u;
-}
-
-/* Two pending copies that read the same bytes do not disturb each other. */
-static bool is_disturbed(const sim_transfer *transfer) {
-  for (const sim_transfer *other = transfer->owner->transfers; other; other = other->next)
-    if (sim_overlap(transfer->address, transfer->bytes, other->address, other->bytes) &&
-        (transfer->writes || other->writes))
-      return true;
-  return false;
-}
-
-sim_transfer *sim_transfer_begin(void *address, size_t bytes, bool writes) {
-  sim_transfer *transfer = calloc(1, sizeof *transfer);
-  if (!transfer) return NULL;
-  sim_lock();
-  *transfer = (sim_transfer){
-      .owner = find(address), .address = address, .bytes = bytes, .writes = writes, .call = sim_current_call()};
-  transfer->checked = !is_disturbed(transfer);
-  if (transfer->checked && writes) memset(address, SIM_FRESH, bytes);
-  if (transfer->checked && !writes) transfer->sum = sum_of(address, bytes);
-  transfer->next = transfer->owner->transfers;
-  transfer->owner->transfers = transfer;
-  sim_unlock();
-  return transfer;
-}
-
-void sim_transfer_check(sim_transfer *transfer) {
-  if (!transfer->checked) return;
-  bool same = transfer->writes ? sim_is_filled(transfer->address, transfer->address + transfer->bytes, SIM_FRESH)
-                               : transfer->sum == sum_of(transfer->address, transfer->bytes);
-  if (!same)
-    sim_violation("pinned memory in use",
-                  "%zu bytes of pinned memory were changed by the host while a copy %s them was pending (%s)",
-                  transfer->bytes, transfer->writes ? "into" : "from", transfer->call);
-}
-
-void sim_transfer_end(sim_transfer *transfer) {
-  if (!transfer) return;
-  sim_lock();
-  sim_transfer **link = &transfer->owner->transfers;
-  while (*link != transfer) link = &(*link)->next;
-  *link = transfer->next;
-  sim_unlock();
-  free(transfer);
-}
-
 /* A lost device does not take back pinned memory that was made in its context either. */
 void sim_pinned_tell_leaks(void) {
-  for (pinned *one = all; one; one = one->next) {
+  for (size_t i = 0; i < count; i++) {
+    sim_pinned *one = all[i];
     if (!one->live || one->device->health != SIM_OK) continue;
     one->live = false;
     sim_violation_of(&one->made, "made in", "leak", "%zu bytes of pinned memory were never freed", one->bytes);
@@ -188,7 +145,7 @@ void sim_pinned_tell_leaks(void) {
 
 char *sim_describe_host(const void *address, char *text, size_t size) {
   sim_lock();
-  const pinned *one = find(address);
+  const sim_pinned *one = sim_pinned_find(address);
   if (!one)
     snprintf(text, size, "%p, host memory that gpusim knows nothing of", address);
   else
@@ -201,7 +158,7 @@ char *sim_describe_host(const void *address, char *text, size_t size) {
 
 bool sim_is_near_pinned(const void *address) {
   sim_lock();
-  bool near = find(address) != NULL;
+  bool near = sim_pinned_find(address) != NULL;
   sim_unlock();
   return near;
 }
@@ -209,7 +166,7 @@ bool sim_is_near_pinned(const void *address) {
 bool sim_was_pinned(const void *address) {
   const char *byte = address;
   sim_lock();
-  const pinned *one = find(address);
+  const sim_pinned *one = sim_pinned_find(address);
   bool was = one && !one->live && byte >= one->address && byte < one->address + one->bytes;
   sim_unlock();
   return was;

@@ -64,29 +64,30 @@ static uint64_t kept_index(const void *workspace, size_t bytes, size_t at) {
  */
 
 typedef struct window {
-  int begin[2], end[2]; /* in x, without padding */
-  int corner[2];        /* of the whole window, also in the padding */
-  double size;          /* what an average is divided by */
+  int64_t begin[2], end[2]; /* in x, without padding */
+  int64_t corner[2];        /* of the whole window, also in the padding */
+  double size;              /* what an average is divided by */
 } window;
 
-static window window_at(const sim_pooling *pooling, const sim_tensor *x, int y_h, int y_w) {
-  window made = {.size = pooling->window[0] * pooling->window[1]};
-  int y[] = {y_h, y_w}, inside = 1;
+static window window_at(const sim_pooling *pooling, const sim_tensor *x, int64_t y_h, int64_t y_w) {
+  window made = {.size = (double)pooling->window[0] * pooling->window[1]};
+  int64_t y[] = {y_h, y_w};
+  double inside = 1;
   for (int i = 0; i < 2; i++) {
-    int corner = y[i] * pooling->stride[i] - pooling->pad[i], end = corner + pooling->window[i], size = x->dims[2 + i];
+    int64_t corner = y[i] * pooling->stride[i] - pooling->pad[i], end = corner + pooling->window[i];
     made.corner[i] = corner;
     made.begin[i] = corner < 0 ? 0 : corner;
-    made.end[i] = end > size ? size : end;
-    inside *= made.end[i] > made.begin[i] ? made.end[i] - made.begin[i] : 0;
+    made.end[i] = end > x->dims[2 + i] ? x->dims[2 + i] : end;
+    inside *= made.end[i] > made.begin[i] ? (double)(made.end[i] - made.begin[i]) : 0;
   }
-  if (pooling->mode == SIM_POOL_AVERAGE) made.size = inside ? inside : 1;
+  if (pooling->mode == SIM_POOL_AVERAGE) made.size = inside > 0 ? inside : 1;
   return made;
 }
 
 static double sum_of(const window *at, const double *x, int row) {
   double sum = 0;
-  for (int h = at->begin[0]; h < at->end[0]; h++)
-    for (int w = at->begin[1]; w < at->end[1]; w++) sum += x[(size_t)h * (size_t)row + (size_t)w];
+  for (int64_t h = at->begin[0]; h < at->end[0]; h++)
+    for (int64_t w = at->begin[1]; w < at->end[1]; w++) sum += x[(size_t)h * (size_t)row + (size_t)w];
   return sum;
 }
 
@@ -94,20 +95,20 @@ static double sum_of(const window *at, const double *x, int row) {
 static int64_t maximum_of(const window *at, const sim_pooling *pooling, const double *x, int row, double *maximum) {
   int64_t best = -1;
   *maximum = -INFINITY;
-  for (int h = at->begin[0]; h < at->end[0]; h++)
-    for (int w = at->begin[1]; w < at->end[1]; w++) {
+  for (int64_t h = at->begin[0]; h < at->end[0]; h++)
+    for (int64_t w = at->begin[1]; w < at->end[1]; w++) {
       double value = x[(size_t)h * (size_t)row + (size_t)w];
       bool first_nan = pooling->propagate_nan && isnan(value) && !isnan(*maximum);
       if (best >= 0 && !(value > *maximum) && !first_nan) continue;
       if (best < 0 && isnan(value) && !first_nan) value = -INFINITY; /* counts as nothing, but for its place */
       *maximum = value;
-      best = (int64_t)(h - at->corner[0]) * pooling->window[1] + (w - at->corner[1]);
+      best = (h - at->corner[0]) * pooling->window[1] + (w - at->corner[1]);
     }
   return best;
 }
 
 static double *pixel_of(const window *at, const sim_pooling *pooling, double *x, int row, int64_t index) {
-  int h = at->corner[0] + (int)(index / pooling->window[1]), w = at->corner[1] + (int)(index % pooling->window[1]);
+  int64_t h = at->corner[0] + index / pooling->window[1], w = at->corner[1] + index % pooling->window[1];
   if (h < at->begin[0] || h >= at->end[0] || w < at->begin[1] || w >= at->end[1]) return NULL;
   return x + (size_t)h * (size_t)row + (size_t)w;
 }
@@ -143,8 +144,8 @@ static void forward(const plane *p, size_t at, const window *seen) {
 static void backward(const plane *p, size_t at, const window *seen) {
   int row = p->x_tensor->dims[3];
   if (p->pooling->mode != SIM_POOL_MAX) {
-    for (int h = seen->begin[0]; h < seen->end[0]; h++)
-      for (int w = seen->begin[1]; w < seen->end[1]; w++)
+    for (int64_t h = seen->begin[0]; h < seen->end[0]; h++)
+      for (int64_t w = seen->begin[1]; w < seen->end[1]; w++)
         p->x[(size_t)h * (size_t)row + (size_t)w] += p->y[at] / seen->size;
     return;
   }
@@ -164,7 +165,8 @@ static void each_window(const sim_pooling_call *call, double *x, double *y, cons
     plane p = {&call->pooling, x_tensor,    x + i * x_pixels, y + i * y_pixels, old ? old + i * x_pixels : NULL,
                workspace,      i * y_pixels};
     for (size_t at = 0; at < y_pixels; at++) {
-      window w = window_at(&call->pooling, x_tensor, (int)at / y_tensor->dims[3], (int)at % y_tensor->dims[3]);
+      int64_t place = (int64_t)at;
+      window w = window_at(&call->pooling, x_tensor, place / y_tensor->dims[3], place % y_tensor->dims[3]);
       (call->backward ? backward : forward)(&p, at, &w);
     }
   }

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+extern char **environ;
+
 static sim_settings settings = {
     .devices = {1, 0},
     .memory = (size_t)2 << 30,
@@ -72,7 +74,8 @@ static int read_choice(const char *name, const char *const *choices, int count, 
   if (!value) return absent;
   for (int i = 0; i < count; i++)
     if (!strcmp(value, choices[i])) return i;
-  sim_refuse_setting("%s=%s: it must be one of %s, %s, …", name, value, choices[0], choices[1]);
+  sim_refuse_setting("%s=%s is not known here; did you mean %s?", name, value,
+                     sim_nearest(value, choices, (size_t)count));
   return absent;
 }
 
@@ -82,18 +85,30 @@ static int hip_warp(const char *architecture) {
   return length >= strlen("gfx1030") ? 32 : 64;
 }
 
+/* "sm_90a", with digits in it and at most one letter behind them. */
+static bool is_cuda_architecture(const char *name) {
+  size_t digits = strncmp(name, "sm_", 3) ? 0 : strspn(name + 3, "0123456789");
+  return digits >= 2 && digits <= 3 && (!name[3 + digits] || !name[4 + digits]);
+}
+
+/* "gfx90a:xnack-". */
+static bool is_hip_architecture(const char *name) {
+  size_t digits = strncmp(name, "gfx", 3) ? 0 : strspn(name + 3, "0123456789abcdef");
+  return digits >= 3 && digits <= 4 && (!name[3 + digits] || name[3 + digits] == ':');
+}
+
 /* "sm_90", "gfx1030" or both with a comma: each is for the vendor that it looks like. */
 static void read_architectures(void) {
   const char *value = read_text("GPUSIM_ARCHITECTURE", NULL);
   if (!value) return;
   char *copy = strdup(value), *rest = NULL;
   for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-    if (!strncmp(name, "sm_", 3) && atoi(name + 3) >= 10)
+    if (is_cuda_architecture(name))
       settings.architecture[SIM_CUDA] = name;
-    else if (!strncmp(name, "gfx", 3))
+    else if (is_hip_architecture(name))
       settings.architecture[SIM_HIP] = name;
     else
-      sim_refuse_setting("GPUSIM_ARCHITECTURE=%s: %s is neither sm_… nor gfx…", value, name);
+      sim_refuse_setting("GPUSIM_ARCHITECTURE=%s: %s is neither like sm_90 nor like gfx90a", value, name);
   }
   /* The copy stays: the settings point into it. */
 }
@@ -114,7 +129,27 @@ static void read_visible(void) {
   }
 }
 
+/* A name that is misspelt would have no effect, and the test that it is for no meaning. Those of the tests themselves
+ * are theirs. */
+static void refuse_unknown(void) {
+  static const char *const names[] = {
+      "GPUSIM_CUDA",   "GPUSIM_HIP",   "GPUSIM_MEMORY",   "GPUSIM_WARP",         "GPUSIM_DRIVER",   "GPUSIM_PEER",
+      "GPUSIM_SEED",   "GPUSIM_ORDER", "GPUSIM_PACE",     "GPUSIM_FAULT",        "GPUSIM_PATIENCE", "GPUSIM_CACHE",
+      "GPUSIM_REPORT", "GPUSIM_LIBS",  "GPUSIM_COUNTERS", "GPUSIM_ARCHITECTURE", "GPUSIM_MISSING"};
+  enum { NAMES = sizeof names / sizeof *names };
+  for (char **variable = environ; *variable; variable++) {
+    if (strncmp(*variable, "GPUSIM_", 7) != 0 || !strncmp(*variable, "GPUSIM_TEST_", 12)) continue;
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(*variable, "="), *variable);
+    size_t i = 0;
+    while (i < NAMES && strcmp(names[i], name) != 0) i++;
+    if (i == NAMES)
+      sim_refuse_setting("%s is not a setting; did you mean %s?", *variable, sim_nearest(name, names, NAMES));
+  }
+}
+
 static void read_all(void) {
+  refuse_unknown();
   static const char *const orders[] = {"up", "down", "shuffled"}, *const paces[] = {"late", "behind", "random"};
   settings.devices[SIM_CUDA] = (int)read_number("GPUSIM_CUDA", 0, SIM_MOST_DEVICES, 1);
   settings.devices[SIM_HIP] = (int)read_number("GPUSIM_HIP", 0, SIM_MOST_DEVICES, 0);
@@ -133,6 +168,7 @@ static void read_all(void) {
   settings.fault = read_text("GPUSIM_FAULT", "");
   if (strstr(settings.fault, "missing:") && !read_text("GPUSIM_MISSING", NULL))
     sim_refuse_setting("GPUSIM_FAULT=%s: only tests/gpusim/run can take something away", settings.fault);
+  sim_faults_read(settings.fault);
   read_visible();
   settings.cache = read_text("GPUSIM_CACHE", NULL);
   settings.report = read_text("GPUSIM_REPORT", NULL);

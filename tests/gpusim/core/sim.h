@@ -190,12 +190,24 @@ typedef struct sim_work {
   void (*release)(void *argument); /* (optional) default: free; also when it was never done */
 } sim_work;
 
+/* Memory that work reads or writes, every byte of it: judged when it is queued, see order.c. */
+typedef struct sim_access {
+  const char *what; /* for reports: "the source" */
+  const void *address;
+  size_t bytes;
+  bool written;
+  bool is_scratch; /* a workspace, whose content nobody wants */
+} sim_access;
+
 /* A vendor's NULL stream is the device's own, which waits for all of its blocking streams and is waited for by them. */
 SIM_EXPORT sim_status sim_stream_create(sim_device *device, bool non_blocking, sim_stream **stream);
 SIM_EXPORT sim_status sim_stream_delete(sim_stream *stream); /* what it has to do is done in its time */
 SIM_EXPORT sim_stream *sim_stream_of(sim_device *device,
                                      void *handle); /* NULL after a violation; handle NULL: its own */
 SIM_EXPORT sim_status sim_queue(sim_stream *stream, const sim_work *work);
+/* The same for work whose memory is known: a violation if work of another stream is not ordered before it. */
+SIM_EXPORT sim_status sim_queue_with(sim_stream *stream, const sim_work *work, const sim_access *accesses,
+                                     size_t count);
 SIM_EXPORT sim_status sim_stream_wait(sim_stream *stream, sim_event *event); /* what follows waits for the event */
 SIM_EXPORT sim_status sim_stream_finish(sim_stream *stream); /* the host waits: counted, unless it is done */
 SIM_EXPORT sim_status sim_stream_query(sim_stream *stream);  /* SIM_NOT_READY now and then, by the seed: counted */
@@ -215,6 +227,10 @@ SIM_EXPORT sim_status sim_event_elapsed(float *milliseconds, sim_event *from, si
 SIM_EXPORT void sim_changed(void);
 SIM_EXPORT void sim_lock(void); /* recursive */
 SIM_EXPORT void sim_unlock(void);
+
+/* Whether work that was queued with an access to this byte, of memory or of an object, may not be done yet for all that
+ * the host knows. */
+SIM_EXPORT bool sim_is_pending(const void *address);
 
 /* Copies, all asynchronous. From pageable memory the source is read at once; into it the host waits. Pinned memory is
  * read when the copy is done, and filled with 0xFF until then. */

@@ -31,6 +31,9 @@ struct sim_stream {
   bool non_blocking;
   bool busy; /* its first item is being done, by some thread */
   bool deleted;
+  bool meets; /* see sim_stream_meets */
+  int line;
+  sim_past past; /* what is done before whatever is queued next */
   int pending;
   item *first, *last;
   uint64_t scan; /* the last scan that came by */
@@ -40,7 +43,8 @@ struct sim_stream {
 static void keep_pace(sim_stream *stream);
 
 static uint64_t last_sequence, last_scan;
-static int running; /* items that are being done */
+static int running;   /* items that are being done */
+static sim_past host; /* what it knows to be done; one for all its threads, which tell each other */
 
 typedef struct candidates {
   sim_stream *streams[MOST_CANDIDATES];
@@ -54,6 +58,7 @@ typedef struct candidates {
 static void link_stream(sim_stream *stream, sim_device *device, bool non_blocking) {
   stream->device = device;
   stream->non_blocking = non_blocking;
+  stream->line = sim_line_take();
   stream->next = device->streams;
   device->streams = stream;
 }
@@ -61,7 +66,11 @@ static void link_stream(sim_stream *stream, sim_device *device, bool non_blockin
 static void unlink_stream(sim_stream *stream) {
   sim_stream **link = &stream->device->streams;
   while (*link && *link != stream) link = &(*link)->next;
-  if (*link) *link = stream->next;
+  if (!*link) return;
+  *link = stream->next;
+  sim_line_return(stream->line);
+  sim_past_join(&stream->device->gone, &stream->past);
+  if (!stream->non_blocking) sim_past_join(&stream->device->own->past, &stream->past);
 }
 
 sim_status sim_streams_open(sim_device *device) {
@@ -99,6 +108,12 @@ sim_stream *sim_stream_of(sim_device *device, void *handle) {
 sim_device *sim_stream_device(const sim_stream *stream) {
   return stream->device;
 }
+int sim_stream_line(const sim_stream *stream) {
+  return stream->line;
+}
+bool sim_stream_meets(const sim_stream *stream) {
+  return stream->meets;
+}
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Items
@@ -125,8 +140,21 @@ static void release_item(item *done) {
   free(done);
 }
 
+/* Adds what the streams have that this one waits for without being told. */
+static void join_neighbours(sim_stream *stream, sim_past *past) {
+  const sim_stream *own = stream->device->own;
+  if (stream->non_blocking) return;
+  sim_past_join(past, &own->past);
+  for (const sim_stream *other = stream->device->streams; other && stream == own; other = other->next)
+    if (!other->non_blocking) sim_past_join(past, &other->past);
+}
+
 static void append(sim_stream *stream, item *added) {
   added->sequence = ++last_sequence;
+  sim_past_join(&stream->past, &host);
+  join_neighbours(stream, &stream->past);
+  if (added->kind == WAIT) sim_past_join(&stream->past, &added->mark->past);
+  stream->past.last[stream->line] = added->sequence;
   if (stream->last)
     stream->last->next = added;
   else
@@ -144,7 +172,17 @@ static item *pop(sim_stream *stream) {
   return popped;
 }
 
-sim_status sim_queue(sim_stream *stream, const sim_work *work) {
+/* Under the mutex. */
+static void append_work(sim_stream *stream, item *added, const sim_access *accesses, size_t count,
+                        sim_transfer *transfer) {
+  append(stream, added);
+  if (added->work.is_ready) stream->meets = true;
+  for (size_t i = 0; i < count; i++) sim_order_note(&accesses[i], stream, added->sequence, &stream->past);
+  if (transfer) sim_transfer_place(transfer, stream, added->sequence);
+}
+
+sim_status sim_queue_copy(sim_stream *stream, const sim_work *work, const sim_access *accesses, size_t count,
+                          sim_transfer *transfer) {
   item *added = calloc(1, sizeof *added);
   if (!added) abort(); /* the emulator itself has no memory: nothing can be shown any more */
   *added = (item){.kind = WORK, .work = *work};
@@ -152,7 +190,7 @@ sim_status sim_queue(sim_stream *stream, const sim_work *work) {
   sim_lock();
   sim_status status = stream->device->health;
   if (status == SIM_OK)
-    append(stream, added);
+    append_work(stream, added, accesses, count, transfer);
   else
     release_item(added);
   bool full = stream->pending > MOST_PENDING;
@@ -163,6 +201,14 @@ sim_status sim_queue(sim_stream *stream, const sim_work *work) {
   return status;
 }
 
+sim_status sim_queue_with(sim_stream *stream, const sim_work *work, const sim_access *accesses, size_t count) {
+  return sim_queue_copy(stream, work, accesses, count, NULL);
+}
+
+sim_status sim_queue(sim_stream *stream, const sim_work *work) {
+  return sim_queue_with(stream, work, NULL, 0);
+}
+
 sim_mark *sim_queue_mark(sim_stream *stream) {
   item *added = calloc(1, sizeof *added);
   sim_mark *mark = calloc(1, sizeof *mark);
@@ -170,7 +216,7 @@ sim_mark *sim_queue_mark(sim_stream *stream) {
   sim_lock();
   *added = (item){.kind = RECORD, .mark = mark};
   append(stream, added);
-  *mark = (sim_mark){.holders = 2, .stream = stream, .sequence = added->sequence};
+  *mark = (sim_mark){.holders = 2, .stream = stream, .sequence = added->sequence, .past = stream->past};
   sim_unlock();
   keep_pace(stream);
   return mark;
@@ -253,14 +299,20 @@ static void collect_device(sim_device *device, void *context) {
   for (sim_stream *stream = device->streams; stream; stream = stream->next) collect(stream, context);
 }
 
-/* A stream whose first item can be done: one that the wait needs, or, once in four times and when there is none such,
- * any. NULL: none. */
-static sim_stream *choose(sim_stream *needed) {
-  candidates found;
-  found.count = 0;
+/* What a wait does first. Each shows another kind of missing wait between kernels, of which nobody can tell what they
+ * touch: ONLY_NEEDED what others should have written before, OTHERS_FIRST what they should not have overwritten yet. */
+typedef enum manner { ONLY_NEEDED, MIXED, OTHERS_FIRST, MANNERS } manner;
+
+/* A stream whose first item can be done: one that the wait needs, or another. NULL: none. */
+static sim_stream *choose(sim_stream *needed, manner how) {
+  candidates found, others;
+  found.count = others.count = 0;
   last_scan++;
-  if (sim_random(4) != 0) collect(needed, &found);
-  if (found.count == 0) {
+  collect(needed, &found);
+  if (how == OTHERS_FIRST) sim_each_device(collect_device, &others); /* but for those that were found */
+  if (others.count) found = others;
+  if (found.count == 0 || (how == MIXED && sim_random(4) == 0)) {
+    found.count = 0;
     last_scan++;
     sim_each_device(collect_device, &found);
   }
@@ -334,7 +386,7 @@ static void keep_pace(sim_stream *stream) {
   uint64_t burst = pace == SIM_BEHIND ? MOST_PENDING : draw_burst();
   if (pace == SIM_BEHIND && last_sequence <= BEHIND) burst = 0;
   while (burst-- > 0 && device->late == SIM_OK) {
-    sim_stream *chosen = pace == SIM_BEHIND ? choose_old(device) : choose(stream);
+    sim_stream *chosen = pace == SIM_BEHIND ? choose_old(device) : choose(stream, MIXED);
     if (!chosen || chosen->device->late != SIM_OK) break;
     do_first(chosen);
   }
@@ -355,10 +407,11 @@ static bool is_hanging(sim_stream *stream, uint64_t seen, double *since) {
 
 sim_status sim_wait_for(sim_stream *stream, uint64_t sequence) {
   double since = sim_clock();
+  manner how = (manner)sim_random(MANNERS);
   sim_lock();
   while (!is_reached(stream, sequence)) {
     uint64_t seen = sim_changes();
-    sim_stream *chosen = choose(stream);
+    sim_stream *chosen = choose(stream, how);
     if (chosen) {
       do_first(chosen);
       since = sim_clock();
@@ -376,7 +429,7 @@ sim_status sim_wait_for(sim_stream *stream, uint64_t sequence) {
 sim_status sim_poll_for(sim_stream *stream, uint64_t sequence) {
   sim_lock();
   if (!is_reached(stream, sequence) && sim_random(stream->device->slow ? 8 : 2) == 0) {
-    sim_stream *chosen = choose(stream);
+    sim_stream *chosen = choose(stream, MIXED);
     if (chosen) do_first(chosen);
   }
   sim_status status = stream->device->health;
@@ -408,18 +461,43 @@ sim_status sim_await(sim_stream *stream, uint64_t sequence) {
   return status == SIM_OK ? sim_wait_for(stream, sequence) : status;
 }
 
+const sim_past *sim_host_past(void) {
+  return &host;
+}
+
+void sim_host_learn(const sim_past *done) {
+  sim_lock();
+  sim_past_join(&host, done);
+  sim_transfers_settle();
+  sim_unlock();
+}
+
+sim_past sim_stream_past(sim_stream *stream) {
+  sim_lock();
+  sim_past past = stream->past;
+  join_neighbours(stream, &past); /* who waits for the NULL stream waits for those that it waits for */
+  sim_unlock();
+  return past;
+}
+
 sim_status sim_stream_finish(sim_stream *stream) {
   sim_lock();
   uint64_t sequence = last_sequence;
+  sim_past past = sim_stream_past(stream);
   sim_unlock();
-  return sim_await(stream, sequence);
+  sim_status status = sim_await(stream, sequence);
+  if (status == SIM_OK) sim_host_learn(&past);
+  return status;
 }
 
 sim_status sim_stream_query(sim_stream *stream) {
   sim_lock();
   uint64_t sequence = last_sequence;
+  sim_past past = sim_stream_past(stream);
   sim_unlock();
-  return sim_poll_for(stream, sequence);
+  sim_status status = sim_poll_for(stream, sequence);
+  if (status == SIM_OK) sim_host_learn(&past);
+  return status;
 }
 
 static sim_stream *unfinished(const sim_device *device, uint64_t sequence) {
@@ -435,15 +513,24 @@ static bool is_idle(const sim_device *device) {
   return idle;
 }
 
+static sim_past past_of_device(const sim_device *device) {
+  sim_past past = device->gone;
+  for (const sim_stream *stream = device->streams; stream; stream = stream->next) sim_past_join(&past, &stream->past);
+  return past;
+}
+
 static sim_status finish(sim_device *device) {
   sim_lock();
   uint64_t sequence = last_sequence;
+  sim_past past = past_of_device(device);
   sim_stream *stream;
   while (device->health == SIM_OK && (stream = unfinished(device, sequence))) sim_wait_for(stream, sequence);
   sim_status status = sim_settle(device);
   sim_unlock();
-  if (status == SIM_OK) sim_memory_check_canaries(device);
-  return status;
+  if (status != SIM_OK) return status;
+  sim_host_learn(&past);
+  sim_memory_check_touched(device);
+  return SIM_OK;
 }
 
 sim_status sim_device_finish(sim_device *device) {

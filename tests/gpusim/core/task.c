@@ -57,6 +57,7 @@ sim_operand sim_operand_of(const char *what, const sim_tensor *tensor, const voi
                        .address = address,
                        .bytes = sim_tensor_bytes(tensor),
                        .alignment = sim_type_bytes(tensor->type),
+                       .has_gaps = sim_tensor_count(tensor) * sim_type_bytes(tensor->type) != sim_tensor_bytes(tensor),
                        .written = written};
 }
 
@@ -131,6 +132,32 @@ static sim_status run(void *argument) {
   return SIM_OK;
 }
 
+/* What it touches, to the byte. */
+static size_t list_accesses(const sim_task *task, sim_access list[SIM_OPERANDS + 1]) {
+  size_t count = 0;
+  for (int i = 0; i < task->count; i++) {
+    const sim_operand *operand = &task->operands[i];
+    if (!operand->bytes || operand->has_gaps) continue;
+    list[count++] =
+        (sim_access){operand->what, operand->address, operand->bytes, operand->written, operand->scratch > 0};
+  }
+  if (task->handle) list[count++] = (sim_access){"the handle's own workspace", task->handle, 1, true, true};
+  return count;
+}
+
+/* Operands become numbers in double precision. More than the machine has would end the process. */
+static bool has_room(const sim_task *task) {
+  size_t most = sim_machine_bytes(), bytes = sim_times(task->numbers, sizeof(double));
+  for (int i = 0; i < task->count; i++) {
+    const sim_operand *operand = &task->operands[i];
+    size_t size = operand->scratch ? 0 : sim_times(operand->bytes, sizeof(double) / sizeof(uint16_t));
+    bytes = size > SIZE_MAX - bytes ? SIZE_MAX : bytes + size;
+  }
+  if (bytes <= most) return true;
+  fprintf(stderr, "gpusim: %s would need %zu bytes of the host, which has %zu\n", task->name, bytes, most);
+  return false;
+}
+
 sim_status sim_task_queue(sim_task *task, sim_stream *stream) {
   bool right = check_overlap(task);
   for (int i = 0; i < task->count; i++) right &= check_alignment(&task->operands[i]);
@@ -138,5 +165,11 @@ sim_status sim_task_queue(sim_task *task, sim_stream *stream) {
     free(task);
     return SIM_ILLEGAL_ADDRESS;
   }
-  return sim_queue(stream, &(sim_work){.name = task->name, .argument = task, .run = run});
+  if (!has_room(task)) {
+    free(task);
+    return SIM_OUT_OF_MEMORY;
+  }
+  sim_access accesses[SIM_OPERANDS + 1];
+  size_t count = list_accesses(task, accesses);
+  return sim_queue_with(stream, &(sim_work){.name = task->name, .argument = task, .run = run}, accesses, count);
 }

@@ -26,7 +26,7 @@ typedef struct trait {
  */
 
 static size_t taps(const sim_convolution_call *c) {
-  return (size_t)c->w.dims[1] * (size_t)c->w.dims[2] * (size_t)c->w.dims[3];
+  return sim_times(sim_times((size_t)c->w.dims[1], (size_t)c->w.dims[2]), (size_t)c->w.dims[3]);
 }
 
 static size_t pixels(const sim_tensor *tensor) {
@@ -42,7 +42,7 @@ static size_t offsets(const sim_convolution_call *c) {
   return 4 * (taps(c) + pixels(&c->y));
 }
 static size_t columns(const sim_convolution_call *c) {
-  return 4 * taps(c) * pixels(&c->y);
+  return sim_times(sim_times(4, taps(c)), pixels(&c->y));
 }
 static size_t filters(const sim_convolution_call *c) {
   return 4 * sim_tensor_count(&c->w);
@@ -51,14 +51,17 @@ static size_t filters(const sim_convolution_call *c) {
 /* Images, filters and results, each transformed to `size` complex numbers. */
 static size_t transformed(const sim_convolution_call *c, size_t size) {
   size_t n = (size_t)c->x.dims[0], channels = (size_t)c->x.dims[1], k = (size_t)c->w.dims[0];
-  return 8 * size * (n * channels + k * channels + n * k);
+  return sim_times(8 * size, n * channels + k * channels + n * k);
+}
+
+static int64_t padded(const sim_convolution_call *c, int dim) {
+  return c->x.dims[2 + dim] + 2 * (int64_t)c->convolution.pad[dim];
 }
 
 static size_t spectra(const sim_convolution_call *c) {
   size_t side = 1;
-  while (side < (size_t)(c->x.dims[2] + 2 * c->convolution.pad[0]) ||
-         side < (size_t)(c->x.dims[3] + 2 * c->convolution.pad[1]))
-    side *= 2;
+  for (int i = 0; i < 2; i++)
+    while ((int64_t)side < padded(c, i)) side *= 2;
   return transformed(c, side * side);
 }
 
@@ -129,7 +132,7 @@ static bool takes_window(const trait *t, const sim_convolution_call *call, int d
   if (t->smallest && (window % 2 == 0 || call->w.dims[2] != call->w.dims[3])) return false;
   if (window < t->smallest || (t->greatest && window > t->greatest)) return false;
   if (t->small_padding && c->pad[dim] >= window) return false;
-  return !t->most_pixels || call->x.dims[2 + dim] + 2 * c->pad[dim] <= t->most_pixels;
+  return !t->most_pixels || padded(call, dim) <= t->most_pixels;
 }
 
 static bool takes(const trait *t, const sim_convolution_call *call) {

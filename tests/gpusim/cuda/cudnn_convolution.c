@@ -239,6 +239,8 @@ abi_enum cudnnConvolutionBackwardBias(struct cudnnContext *handle, const void *a
       !sim_tensor_has_dims(b, (int[]){1, y->dims[1], 1, 1}))
     return cudnn_fail(CUDNN_ABI_BAD_PARAM, "db must have 1 by channels by 1 by 1 elements of the type of dy");
   if (y->type == SIM_NO_TYPE) return not_supported("gpusim knows no sum of this type");
+  if (!sim_tensor_is_distinct(y) || !sim_tensor_is_distinct(b))
+    return not_supported("a tensor with elements in one place");
   status = cudnn_scalars(y->type, alpha, beta, &alpha_value, &beta_value);
   if (!status) status = cudnn_status(sim_count(SIM_LIBRARY, place.device));
   return status ? status : cudnn_status(sim_bias_queue(&place, y, dy, b, db, alpha_value, beta_value));

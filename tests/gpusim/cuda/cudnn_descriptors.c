@@ -88,7 +88,8 @@ static abi_enum check_shape(int rank, const int *dims, const int *strides) {
   for (int i = 0; i < rank; i++) {
     if (dims[i] <= 0) return bad("a size is not positive");
     if (strides[i] == 0 && dims[i] != 1) return bad("a stride is 0");
-    last += (int64_t)(dims[i] - 1) * (strides[i] < 0 ? -(int64_t)strides[i] : strides[i]);
+    int64_t extent = (int64_t)(dims[i] - 1) * (strides[i] < 0 ? -(int64_t)strides[i] : strides[i]);
+    last = extent > INT_MAX - last ? INT_MAX : last + extent;
   }
   return last < INT_MAX ? 0 : cudnn_fail(CUDNN_ABI_NOT_SUPPORTED, "a tensor of 2^31 elements or more");
 }
@@ -158,6 +159,8 @@ abi_enum cudnnSetFilter4dDescriptor(struct cudnnFilterStruct *filter, abi_enum t
   if (type > LAST_TYPE || type == CUDNN_ABI_INT32) return bad("no such type of a filter");
   if (format > CUDNN_ABI_NHWC) return bad("no such format");
   if (k <= 0 || c <= 0 || h <= 0 || w <= 0) return bad("a size is not positive");
+  if (!sim_is_countable((int[]){k, c, h, w}, NULL))
+    return cudnn_fail(CUDNN_ABI_NOT_SUPPORTED, "a filter beyond all measure");
   filter->finished = true;
   filter->type = type;
   filter->format = format;

@@ -17,6 +17,22 @@ static abi_enum check(const miopen_arguments *a) {
   return MIOPEN_ABI_BAD_PARM;
 }
 
+miopen_arguments miopen_shapes(sim_direction direction, const struct miopenTensorDescriptor *w,
+                               const struct miopenTensorDescriptor *x, const struct miopenTensorDescriptor *y,
+                               const struct miopenConvolutionDescriptor *convolution) {
+  return (miopen_arguments){.direction = direction, .w = w, .x = x, .y = y, .convolution = convolution};
+}
+
+miopen_arguments miopen_with_memory(miopen_arguments shapes, const void *w, const void *x, const void *y,
+                                    void *workspace, size_t bytes) {
+  shapes.w_data = w;
+  shapes.x_data = x;
+  shapes.y_data = y;
+  shapes.workspace = workspace;
+  shapes.bytes = bytes;
+  return shapes;
+}
+
 abi_enum miopen_begin(struct miopenHandle *handle, const char *name, const miopen_arguments *a, sim_place *place,
                       miopen_problem *problem) {
   abi_enum status = miopen_enter(handle, name, place);
@@ -30,6 +46,14 @@ abi_enum miopen_begin(struct miopenHandle *handle, const char *name, const miope
                                        .y = a->y->tensor,
                                        .alpha = 1}};
   return 0;
+}
+
+abi_enum miopen_begin_solved(struct miopenHandle *handle, const char *name, const miopen_arguments *arguments,
+                             sim_place *place, miopen_problem *problem, miopen_abi_solution solutions[MIOPEN_SOLUTIONS],
+                             int *count) {
+  abi_enum status = miopen_begin(handle, name, arguments, place, problem);
+  *count = status ? 0 : miopen_solve(problem, solutions);
+  return status;
 }
 
 abi_enum miopen_run(const sim_place *place, const miopen_arguments *a, miopen_problem *problem,

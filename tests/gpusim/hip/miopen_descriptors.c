@@ -2,8 +2,12 @@
 /* libMIOpen.so: descriptors. */
 #include "miopen_face.h"
 
+#include <limits.h>
+
 static const char tensor_kind[] = "MIOpen tensor descriptor", convolution_kind[] = "MIOpen convolution descriptor",
                   pooling_kind[] = "MIOpen pooling descriptor";
+
+enum { MOST_DIMS = 8 };
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Life and use
@@ -70,10 +74,11 @@ static abi_enum set(struct miopenTensorDescriptor *tensor, abi_enum type, int ra
                     const int *strides) {
   sim_type known;
   if (!tensor || !sim_check(tensor, tensor_kind)) return MIOPEN_ABI_BAD_PARM;
-  if (!dims || rank <= 0) return MIOPEN_ABI_INVALID_VALUE;
+  if (!dims || rank <= 0 || rank > MOST_DIMS) return MIOPEN_ABI_INVALID_VALUE;
   if (!known_type(type, &known)) return MIOPEN_ABI_BAD_PARM;
   for (int i = 0; i < rank; i++)
     if (dims[i] <= 0 || (strides && strides[i] <= 0)) return MIOPEN_ABI_BAD_PARM;
+  if (rank == 4 && !sim_is_countable(dims, strides)) return MIOPEN_ABI_BAD_PARM;
   tensor->finished = true;
   tensor->rank = rank;
   tensor->tensor = (sim_tensor){.type = known};
@@ -178,7 +183,7 @@ static abi_enum write_size(const sim_tensor *x, const int *window, const int *pa
   int *out[] = {out_h, out_w};
   for (int i = 0; i < 2; i++) {
     int64_t size = sim_convolution_size(x->dims[2 + i], window[i], pad[i], stride[i], dilation[i]);
-    if (size <= 0) {
+    if (size <= 0 || size > INT_MAX) {
       sim_violation("shapes do not fit", "a window of %d does not fit into %d with padding %d", window[i],
                     x->dims[2 + i], pad[i]);
       return MIOPEN_ABI_BAD_PARM;
@@ -198,7 +203,7 @@ abi_enum miopenGetConvolutionForwardOutputDim(struct miopenConvolutionDescriptor
   if (status) return status;
   const sim_convolution *c = &convolution->convolution;
   if (!out_n || !out_c || !out_h || !out_w || x->tensor.type != w->tensor.type ||
-      x->tensor.dims[1] != w->tensor.dims[1] * c->groups || w->tensor.dims[0] % c->groups)
+      x->tensor.dims[1] != (int64_t)w->tensor.dims[1] * c->groups || w->tensor.dims[0] % c->groups)
     return MIOPEN_ABI_BAD_PARM;
   *out_n = x->tensor.dims[0];
   *out_c = w->tensor.dims[0];

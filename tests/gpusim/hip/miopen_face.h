@@ -86,9 +86,20 @@ typedef struct miopen_arguments {
   size_t bytes;
 } miopen_arguments;
 
+/* From what a call was given, whichever direction it is of; without memory, and with it. */
+miopen_arguments miopen_shapes(sim_direction direction, const struct miopenTensorDescriptor *w,
+                               const struct miopenTensorDescriptor *x, const struct miopenTensorDescriptor *y,
+                               const struct miopenConvolutionDescriptor *convolution);
+miopen_arguments miopen_with_memory(miopen_arguments shapes, const void *w, const void *x, const void *y,
+                                    void *workspace, size_t bytes);
+
 /* Enters the handle and makes the problem of the descriptors. */
 abi_enum miopen_begin(struct miopenHandle *handle, const char *name, const miopen_arguments *arguments,
                       sim_place *place, miopen_problem *problem);
+/* The same, and finds its solutions. *count is 0 where there are none, which each call answers in its own way. */
+abi_enum miopen_begin_solved(struct miopenHandle *handle, const char *name, const miopen_arguments *arguments,
+                             sim_place *place, miopen_problem *problem, miopen_abi_solution solutions[MIOPEN_SOLUTIONS],
+                             int *count);
 /* Checks the memory and does it. */
 abi_enum miopen_run(const sim_place *place, const miopen_arguments *arguments, miopen_problem *problem,
                     const miopen_abi_solution *solution);

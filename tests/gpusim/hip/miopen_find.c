@@ -12,10 +12,10 @@ static abi_enum size(const char *name, struct miopenHandle *handle, const miopen
   sim_place place;
   miopen_problem problem;
   miopen_abi_solution solutions[MIOPEN_SOLUTIONS];
-  abi_enum status = miopen_begin(handle, name, arguments, &place, &problem);
+  int count;
+  abi_enum status = miopen_begin_solved(handle, name, arguments, &place, &problem, solutions, &count);
   if (status) return status;
   if (!bytes) return MIOPEN_ABI_BAD_PARM;
-  int count = miopen_solve(&problem, solutions);
   *bytes = 0;
   for (int i = 0; i < count; i++)
     if (solutions[i].workspace > *bytes) *bytes = solutions[i].workspace;
@@ -37,10 +37,11 @@ static abi_enum search(const char *name, struct miopenHandle *handle, const miop
   sim_place place;
   miopen_problem problem;
   miopen_abi_solution solutions[MIOPEN_SOLUTIONS];
-  abi_enum status = miopen_begin(handle, name, arguments, &place, &problem);
+  int found;
+  abi_enum status = miopen_begin_solved(handle, name, arguments, &place, &problem, solutions, &found);
   if (status) return status;
   if (wanted < 1 || !count || !results) return MIOPEN_ABI_BAD_PARM;
-  int found = keep_fitting(arguments, solutions, miopen_solve(&problem, solutions));
+  found = keep_fitting(arguments, solutions, found);
   if (!found) return MIOPEN_ABI_UNKNOWN_ERROR;
   problem.call.poison = true;
   status = miopen_run(&place, arguments, &problem, &solutions[0]);
@@ -89,8 +90,8 @@ abi_enum miopenConvolutionForwardGetWorkSpaceSize(struct miopenHandle *handle, s
                                                   struct miopenConvolutionDescriptor *convolution,
                                                   struct miopenTensorDescriptor *y, size_t *bytes) {
   SIM_CALL();
-  return size(__func__, handle,
-              &(miopen_arguments){.direction = SIM_FORWARD, .w = w, .x = x, .y = y, .convolution = convolution}, bytes);
+  miopen_arguments arguments = miopen_shapes(SIM_FORWARD, w, x, y, convolution);
+  return size(__func__, handle, &arguments, bytes);
 }
 
 abi_enum miopenConvolutionBackwardDataGetWorkSpaceSize(struct miopenHandle *handle, struct miopenTensorDescriptor *dy,
@@ -98,9 +99,8 @@ abi_enum miopenConvolutionBackwardDataGetWorkSpaceSize(struct miopenHandle *hand
                                                        struct miopenConvolutionDescriptor *convolution,
                                                        struct miopenTensorDescriptor *dx, size_t *bytes) {
   SIM_CALL();
-  return size(__func__, handle,
-              &(miopen_arguments){.direction = SIM_BACKWARD_DATA, .w = w, .x = dx, .y = dy, .convolution = convolution},
-              bytes);
+  miopen_arguments arguments = miopen_shapes(SIM_BACKWARD_DATA, w, dx, dy, convolution);
+  return size(__func__, handle, &arguments, bytes);
 }
 
 abi_enum miopenConvolutionBackwardWeightsGetWorkSpaceSize(struct miopenHandle *handle,
@@ -109,10 +109,8 @@ abi_enum miopenConvolutionBackwardWeightsGetWorkSpaceSize(struct miopenHandle *h
                                                           struct miopenConvolutionDescriptor *convolution,
                                                           struct miopenTensorDescriptor *dw, size_t *bytes) {
   SIM_CALL();
-  return size(
-      __func__, handle,
-      &(miopen_arguments){.direction = SIM_BACKWARD_FILTER, .w = dw, .x = x, .y = dy, .convolution = convolution},
-      bytes);
+  miopen_arguments arguments = miopen_shapes(SIM_BACKWARD_FILTER, dw, x, dy, convolution);
+  return size(__func__, handle, &arguments, bytes);
 }
 
 abi_enum miopenFindConvolutionForwardAlgorithm(struct miopenHandle *handle, struct miopenTensorDescriptor *x_tensor,
@@ -123,18 +121,9 @@ abi_enum miopenFindConvolutionForwardAlgorithm(struct miopenHandle *handle, stru
                                                bool exhaustive) {
   SIM_CALL();
   (void)exhaustive;
-  return search(__func__, handle,
-                &(miopen_arguments){.direction = SIM_FORWARD,
-                                    .w = w_tensor,
-                                    .x = x_tensor,
-                                    .y = y_tensor,
-                                    .convolution = convolution,
-                                    .w_data = w,
-                                    .x_data = x,
-                                    .y_data = y,
-                                    .workspace = workspace,
-                                    .bytes = bytes},
-                wanted, count, results);
+  miopen_arguments arguments = miopen_with_memory(miopen_shapes(SIM_FORWARD, w_tensor, x_tensor, y_tensor, convolution),
+                                                  w, x, y, workspace, bytes);
+  return search(__func__, handle, &arguments, wanted, count, results);
 }
 
 abi_enum miopenFindConvolutionBackwardDataAlgorithm(struct miopenHandle *handle,
@@ -146,18 +135,9 @@ abi_enum miopenFindConvolutionBackwardDataAlgorithm(struct miopenHandle *handle,
                                                     size_t bytes, bool exhaustive) {
   SIM_CALL();
   (void)exhaustive;
-  return search(__func__, handle,
-                &(miopen_arguments){.direction = SIM_BACKWARD_DATA,
-                                    .w = w_tensor,
-                                    .x = dx_tensor,
-                                    .y = dy_tensor,
-                                    .convolution = convolution,
-                                    .w_data = w,
-                                    .x_data = dx,
-                                    .y_data = dy,
-                                    .workspace = workspace,
-                                    .bytes = bytes},
-                wanted, count, results);
+  miopen_arguments arguments = miopen_with_memory(
+      miopen_shapes(SIM_BACKWARD_DATA, w_tensor, dx_tensor, dy_tensor, convolution), w, dx, dy, workspace, bytes);
+  return search(__func__, handle, &arguments, wanted, count, results);
 }
 
 abi_enum miopenFindConvolutionBackwardWeightsAlgorithm(struct miopenHandle *handle,
@@ -169,18 +149,9 @@ abi_enum miopenFindConvolutionBackwardWeightsAlgorithm(struct miopenHandle *hand
                                                        size_t bytes, bool exhaustive) {
   SIM_CALL();
   (void)exhaustive;
-  return search(__func__, handle,
-                &(miopen_arguments){.direction = SIM_BACKWARD_FILTER,
-                                    .w = dw_tensor,
-                                    .x = x_tensor,
-                                    .y = dy_tensor,
-                                    .convolution = convolution,
-                                    .w_data = dw,
-                                    .x_data = x,
-                                    .y_data = dy,
-                                    .workspace = workspace,
-                                    .bytes = bytes},
-                wanted, count, results);
+  miopen_arguments arguments = miopen_with_memory(
+      miopen_shapes(SIM_BACKWARD_FILTER, dw_tensor, x_tensor, dy_tensor, convolution), dw, x, dy, workspace, bytes);
+  return search(__func__, handle, &arguments, wanted, count, results);
 }
 
 abi_enum miopenConvolutionForward(struct miopenHandle *handle, const void *alpha,
@@ -189,18 +160,9 @@ abi_enum miopenConvolutionForward(struct miopenHandle *handle, const void *alpha
                                   struct miopenConvolutionDescriptor *convolution, abi_enum algorithm, const void *beta,
                                   struct miopenTensorDescriptor *y_tensor, void *y, void *workspace, size_t bytes) {
   SIM_CALL();
-  return run(__func__, handle,
-             &(miopen_arguments){.direction = SIM_FORWARD,
-                                 .w = w_tensor,
-                                 .x = x_tensor,
-                                 .y = y_tensor,
-                                 .convolution = convolution,
-                                 .w_data = w,
-                                 .x_data = x,
-                                 .y_data = y,
-                                 .workspace = workspace,
-                                 .bytes = bytes},
-             algorithm, alpha, beta);
+  miopen_arguments arguments = miopen_with_memory(miopen_shapes(SIM_FORWARD, w_tensor, x_tensor, y_tensor, convolution),
+                                                  w, x, y, workspace, bytes);
+  return run(__func__, handle, &arguments, algorithm, alpha, beta);
 }
 
 abi_enum miopenConvolutionBackwardData(struct miopenHandle *handle, const void *alpha,
@@ -210,18 +172,9 @@ abi_enum miopenConvolutionBackwardData(struct miopenHandle *handle, const void *
                                        const void *beta, struct miopenTensorDescriptor *dx_tensor, void *dx,
                                        void *workspace, size_t bytes) {
   SIM_CALL();
-  return run(__func__, handle,
-             &(miopen_arguments){.direction = SIM_BACKWARD_DATA,
-                                 .w = w_tensor,
-                                 .x = dx_tensor,
-                                 .y = dy_tensor,
-                                 .convolution = convolution,
-                                 .w_data = w,
-                                 .x_data = dx,
-                                 .y_data = dy,
-                                 .workspace = workspace,
-                                 .bytes = bytes},
-             algorithm, alpha, beta);
+  miopen_arguments arguments = miopen_with_memory(
+      miopen_shapes(SIM_BACKWARD_DATA, w_tensor, dx_tensor, dy_tensor, convolution), w, dx, dy, workspace, bytes);
+  return run(__func__, handle, &arguments, algorithm, alpha, beta);
 }
 
 abi_enum miopenConvolutionBackwardWeights(struct miopenHandle *handle, const void *alpha,
@@ -231,16 +184,7 @@ abi_enum miopenConvolutionBackwardWeights(struct miopenHandle *handle, const voi
                                           const void *beta, struct miopenTensorDescriptor *dw_tensor, void *dw,
                                           void *workspace, size_t bytes) {
   SIM_CALL();
-  return run(__func__, handle,
-             &(miopen_arguments){.direction = SIM_BACKWARD_FILTER,
-                                 .w = dw_tensor,
-                                 .x = x_tensor,
-                                 .y = dy_tensor,
-                                 .convolution = convolution,
-                                 .w_data = dw,
-                                 .x_data = x,
-                                 .y_data = dy,
-                                 .workspace = workspace,
-                                 .bytes = bytes},
-             algorithm, alpha, beta);
+  miopen_arguments arguments = miopen_with_memory(
+      miopen_shapes(SIM_BACKWARD_FILTER, dw_tensor, x_tensor, dy_tensor, convolution), dw, x, dy, workspace, bytes);
+  return run(__func__, handle, &arguments, algorithm, alpha, beta);
 }

@@ -12,10 +12,11 @@ static abi_enum count_solutions(const char *name, struct miopenHandle *handle, c
   sim_place place;
   miopen_problem problem;
   miopen_abi_solution solutions[MIOPEN_SOLUTIONS];
-  abi_enum status = miopen_begin(handle, name, arguments, &place, &problem);
+  int found;
+  abi_enum status = miopen_begin_solved(handle, name, arguments, &place, &problem, solutions, &found);
   if (status) return status;
   if (!count) return MIOPEN_ABI_BAD_PARM;
-  *count = (size_t)miopen_solve(&problem, solutions);
+  *count = (size_t)found;
   return *count ? 0 : MIOPEN_ABI_NOT_IMPLEMENTED;
 }
 
@@ -24,12 +25,12 @@ static abi_enum list(const char *name, struct miopenHandle *handle, const miopen
   sim_place place;
   miopen_problem problem;
   miopen_abi_solution solutions[MIOPEN_SOLUTIONS];
-  abi_enum status = miopen_begin(handle, name, arguments, &place, &problem);
+  int found;
+  abi_enum status = miopen_begin_solved(handle, name, arguments, &place, &problem, solutions, &found);
   if (status) return status;
   if (!count || !results) return MIOPEN_ABI_BAD_PARM;
-  size_t found = (size_t)miopen_solve(&problem, solutions);
   if (!found) return MIOPEN_ABI_NOT_IMPLEMENTED;
-  *count = found < wanted ? found : wanted;
+  *count = (size_t)found < wanted ? (size_t)found : wanted;
   for (size_t i = 0; i < *count; i++) {
     results[i] = solutions[i];
     miopen_remember(handle, &problem, solutions[i].id, MIOPEN_LISTED);
@@ -92,9 +93,8 @@ abi_enum miopenConvolutionForwardGetSolutionCount(struct miopenHandle *handle, s
                                                   struct miopenConvolutionDescriptor *convolution,
                                                   struct miopenTensorDescriptor *y, size_t *count) {
   SIM_CALL();
-  return count_solutions(
-      __func__, handle,
-      &(miopen_arguments){.direction = SIM_FORWARD, .w = w, .x = x, .y = y, .convolution = convolution}, count);
+  miopen_arguments arguments = miopen_shapes(SIM_FORWARD, w, x, y, convolution);
+  return count_solutions(__func__, handle, &arguments, count);
 }
 
 abi_enum miopenConvolutionBackwardDataGetSolutionCount(struct miopenHandle *handle, struct miopenTensorDescriptor *dy,
@@ -102,9 +102,8 @@ abi_enum miopenConvolutionBackwardDataGetSolutionCount(struct miopenHandle *hand
                                                        struct miopenConvolutionDescriptor *convolution,
                                                        struct miopenTensorDescriptor *dx, size_t *count) {
   SIM_CALL();
-  return count_solutions(
-      __func__, handle,
-      &(miopen_arguments){.direction = SIM_BACKWARD_DATA, .w = w, .x = dx, .y = dy, .convolution = convolution}, count);
+  miopen_arguments arguments = miopen_shapes(SIM_BACKWARD_DATA, w, dx, dy, convolution);
+  return count_solutions(__func__, handle, &arguments, count);
 }
 
 abi_enum miopenConvolutionBackwardWeightsGetSolutionCount(struct miopenHandle *handle,
@@ -113,10 +112,8 @@ abi_enum miopenConvolutionBackwardWeightsGetSolutionCount(struct miopenHandle *h
                                                           struct miopenConvolutionDescriptor *convolution,
                                                           struct miopenTensorDescriptor *dw, size_t *count) {
   SIM_CALL();
-  return count_solutions(
-      __func__, handle,
-      &(miopen_arguments){.direction = SIM_BACKWARD_FILTER, .w = dw, .x = x, .y = dy, .convolution = convolution},
-      count);
+  miopen_arguments arguments = miopen_shapes(SIM_BACKWARD_FILTER, dw, x, dy, convolution);
+  return count_solutions(__func__, handle, &arguments, count);
 }
 
 abi_enum miopenConvolutionForwardGetSolution(struct miopenHandle *handle, struct miopenTensorDescriptor *w,
@@ -125,9 +122,8 @@ abi_enum miopenConvolutionForwardGetSolution(struct miopenHandle *handle, struct
                                              struct miopenTensorDescriptor *y, size_t wanted, size_t *count,
                                              miopen_abi_solution *solutions) {
   SIM_CALL();
-  return list(__func__, handle,
-              &(miopen_arguments){.direction = SIM_FORWARD, .w = w, .x = x, .y = y, .convolution = convolution}, wanted,
-              count, solutions);
+  miopen_arguments arguments = miopen_shapes(SIM_FORWARD, w, x, y, convolution);
+  return list(__func__, handle, &arguments, wanted, count, solutions);
 }
 
 abi_enum miopenConvolutionBackwardDataGetSolution(struct miopenHandle *handle, struct miopenTensorDescriptor *dy,
@@ -136,9 +132,8 @@ abi_enum miopenConvolutionBackwardDataGetSolution(struct miopenHandle *handle, s
                                                   struct miopenTensorDescriptor *dx, size_t wanted, size_t *count,
                                                   miopen_abi_solution *solutions) {
   SIM_CALL();
-  return list(__func__, handle,
-              &(miopen_arguments){.direction = SIM_BACKWARD_DATA, .w = w, .x = dx, .y = dy, .convolution = convolution},
-              wanted, count, solutions);
+  miopen_arguments arguments = miopen_shapes(SIM_BACKWARD_DATA, w, dx, dy, convolution);
+  return list(__func__, handle, &arguments, wanted, count, solutions);
 }
 
 abi_enum miopenConvolutionBackwardWeightsGetSolution(struct miopenHandle *handle, struct miopenTensorDescriptor *dy,
@@ -147,10 +142,8 @@ abi_enum miopenConvolutionBackwardWeightsGetSolution(struct miopenHandle *handle
                                                      struct miopenTensorDescriptor *dw, size_t wanted, size_t *count,
                                                      miopen_abi_solution *solutions) {
   SIM_CALL();
-  return list(
-      __func__, handle,
-      &(miopen_arguments){.direction = SIM_BACKWARD_FILTER, .w = dw, .x = x, .y = dy, .convolution = convolution},
-      wanted, count, solutions);
+  miopen_arguments arguments = miopen_shapes(SIM_BACKWARD_FILTER, dw, x, dy, convolution);
+  return list(__func__, handle, &arguments, wanted, count, solutions);
 }
 
 abi_enum miopenConvolutionForwardGetSolutionWorkspaceSize(struct miopenHandle *handle, struct miopenTensorDescriptor *w,
@@ -159,28 +152,24 @@ abi_enum miopenConvolutionForwardGetSolutionWorkspaceSize(struct miopenHandle *h
                                                           struct miopenTensorDescriptor *y, uint64_t id,
                                                           size_t *bytes) {
   SIM_CALL();
-  return size(__func__, handle,
-              &(miopen_arguments){.direction = SIM_FORWARD, .w = w, .x = x, .y = y, .convolution = convolution}, id,
-              bytes);
+  miopen_arguments arguments = miopen_shapes(SIM_FORWARD, w, x, y, convolution);
+  return size(__func__, handle, &arguments, id, bytes);
 }
 
 abi_enum miopenConvolutionBackwardDataGetSolutionWorkspaceSize(
     struct miopenHandle *handle, struct miopenTensorDescriptor *dy, struct miopenTensorDescriptor *w,
     struct miopenConvolutionDescriptor *convolution, struct miopenTensorDescriptor *dx, uint64_t id, size_t *bytes) {
   SIM_CALL();
-  return size(__func__, handle,
-              &(miopen_arguments){.direction = SIM_BACKWARD_DATA, .w = w, .x = dx, .y = dy, .convolution = convolution},
-              id, bytes);
+  miopen_arguments arguments = miopen_shapes(SIM_BACKWARD_DATA, w, dx, dy, convolution);
+  return size(__func__, handle, &arguments, id, bytes);
 }
 
 abi_enum miopenConvolutionBackwardWeightsGetSolutionWorkspaceSize(
     struct miopenHandle *handle, struct miopenTensorDescriptor *dy, struct miopenTensorDescriptor *x,
     struct miopenConvolutionDescriptor *convolution, struct miopenTensorDescriptor *dw, uint64_t id, size_t *bytes) {
   SIM_CALL();
-  return size(
-      __func__, handle,
-      &(miopen_arguments){.direction = SIM_BACKWARD_FILTER, .w = dw, .x = x, .y = dy, .convolution = convolution}, id,
-      bytes);
+  miopen_arguments arguments = miopen_shapes(SIM_BACKWARD_FILTER, dw, x, dy, convolution);
+  return size(__func__, handle, &arguments, id, bytes);
 }
 
 abi_enum miopenConvolutionForwardCompileSolution(struct miopenHandle *handle, struct miopenTensorDescriptor *w,
@@ -188,8 +177,8 @@ abi_enum miopenConvolutionForwardCompileSolution(struct miopenHandle *handle, st
                                                  struct miopenConvolutionDescriptor *convolution,
                                                  struct miopenTensorDescriptor *y, uint64_t id) {
   SIM_CALL();
-  return compile(__func__, handle,
-                 &(miopen_arguments){.direction = SIM_FORWARD, .w = w, .x = x, .y = y, .convolution = convolution}, id);
+  miopen_arguments arguments = miopen_shapes(SIM_FORWARD, w, x, y, convolution);
+  return compile(__func__, handle, &arguments, id);
 }
 
 abi_enum miopenConvolutionBackwardDataCompileSolution(struct miopenHandle *handle, struct miopenTensorDescriptor *dy,
@@ -197,9 +186,8 @@ abi_enum miopenConvolutionBackwardDataCompileSolution(struct miopenHandle *handl
                                                       struct miopenConvolutionDescriptor *convolution,
                                                       struct miopenTensorDescriptor *dx, uint64_t id) {
   SIM_CALL();
-  return compile(
-      __func__, handle,
-      &(miopen_arguments){.direction = SIM_BACKWARD_DATA, .w = w, .x = dx, .y = dy, .convolution = convolution}, id);
+  miopen_arguments arguments = miopen_shapes(SIM_BACKWARD_DATA, w, dx, dy, convolution);
+  return compile(__func__, handle, &arguments, id);
 }
 
 abi_enum miopenConvolutionBackwardWeightsCompileSolution(struct miopenHandle *handle, struct miopenTensorDescriptor *dy,
@@ -207,9 +195,8 @@ abi_enum miopenConvolutionBackwardWeightsCompileSolution(struct miopenHandle *ha
                                                          struct miopenConvolutionDescriptor *convolution,
                                                          struct miopenTensorDescriptor *dw, uint64_t id) {
   SIM_CALL();
-  return compile(
-      __func__, handle,
-      &(miopen_arguments){.direction = SIM_BACKWARD_FILTER, .w = dw, .x = x, .y = dy, .convolution = convolution}, id);
+  miopen_arguments arguments = miopen_shapes(SIM_BACKWARD_FILTER, dw, x, dy, convolution);
+  return compile(__func__, handle, &arguments, id);
 }
 
 abi_enum miopenConvolutionForwardImmediate(struct miopenHandle *handle, struct miopenTensorDescriptor *w_tensor,
@@ -218,18 +205,9 @@ abi_enum miopenConvolutionForwardImmediate(struct miopenHandle *handle, struct m
                                            struct miopenTensorDescriptor *y_tensor, void *y, void *workspace,
                                            size_t bytes, uint64_t id) {
   SIM_CALL();
-  return run(__func__, handle,
-             &(miopen_arguments){.direction = SIM_FORWARD,
-                                 .w = w_tensor,
-                                 .x = x_tensor,
-                                 .y = y_tensor,
-                                 .convolution = convolution,
-                                 .w_data = w,
-                                 .x_data = x,
-                                 .y_data = y,
-                                 .workspace = workspace,
-                                 .bytes = bytes},
-             id);
+  miopen_arguments arguments = miopen_with_memory(miopen_shapes(SIM_FORWARD, w_tensor, x_tensor, y_tensor, convolution),
+                                                  w, x, y, workspace, bytes);
+  return run(__func__, handle, &arguments, id);
 }
 
 abi_enum miopenConvolutionBackwardDataImmediate(struct miopenHandle *handle, struct miopenTensorDescriptor *dy_tensor,
@@ -238,18 +216,9 @@ abi_enum miopenConvolutionBackwardDataImmediate(struct miopenHandle *handle, str
                                                 struct miopenTensorDescriptor *dx_tensor, void *dx, void *workspace,
                                                 size_t bytes, uint64_t id) {
   SIM_CALL();
-  return run(__func__, handle,
-             &(miopen_arguments){.direction = SIM_BACKWARD_DATA,
-                                 .w = w_tensor,
-                                 .x = dx_tensor,
-                                 .y = dy_tensor,
-                                 .convolution = convolution,
-                                 .w_data = w,
-                                 .x_data = dx,
-                                 .y_data = dy,
-                                 .workspace = workspace,
-                                 .bytes = bytes},
-             id);
+  miopen_arguments arguments = miopen_with_memory(
+      miopen_shapes(SIM_BACKWARD_DATA, w_tensor, dx_tensor, dy_tensor, convolution), w, dx, dy, workspace, bytes);
+  return run(__func__, handle, &arguments, id);
 }
 
 abi_enum miopenConvolutionBackwardWeightsImmediate(struct miopenHandle *handle,
@@ -259,16 +228,7 @@ abi_enum miopenConvolutionBackwardWeightsImmediate(struct miopenHandle *handle,
                                                    struct miopenTensorDescriptor *dw_tensor, void *dw, void *workspace,
                                                    size_t bytes, uint64_t id) {
   SIM_CALL();
-  return run(__func__, handle,
-             &(miopen_arguments){.direction = SIM_BACKWARD_FILTER,
-                                 .w = dw_tensor,
-                                 .x = x_tensor,
-                                 .y = dy_tensor,
-                                 .convolution = convolution,
-                                 .w_data = dw,
-                                 .x_data = x,
-                                 .y_data = dy,
-                                 .workspace = workspace,
-                                 .bytes = bytes},
-             id);
+  miopen_arguments arguments = miopen_with_memory(
+      miopen_shapes(SIM_BACKWARD_FILTER, dw_tensor, x_tensor, dy_tensor, convolution), dw, x, dy, workspace, bytes);
+  return run(__func__, handle, &arguments, id);
 }

@@ -62,9 +62,10 @@ static bool takes(const trait *t, const miopen_problem *problem) {
 }
 
 static size_t workspace_of(const trait *t, const sim_convolution_call *call) {
-  size_t elements = sim_tensor_count(&call->w), bytes = t->bytes_per_filter[call->direction] * elements;
+  size_t elements = sim_tensor_count(&call->w), bytes = sim_times(t->bytes_per_filter[call->direction], elements);
   if (t->columns && (call->w.dims[2] > 1 || call->w.dims[3] > 1))
-    bytes = elements / (size_t)call->w.dims[0] * (size_t)call->y.dims[2] * (size_t)call->y.dims[3] * 4;
+    bytes = sim_times(sim_times(elements / (size_t)call->w.dims[0], (size_t)call->y.dims[2]),
+                      sim_times((size_t)call->y.dims[3], 4));
   return bytes;
 }
 

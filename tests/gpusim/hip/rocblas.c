@@ -108,6 +108,7 @@ static abi_enum queue(const char *name, struct _rocblas_handle *handle, abi_enum
   bool needs_product = call->k && call->alpha != 0;
   if ((needs_product && (!call->a || !call->b)) || !call->c || !call->d) return ROCBLAS_ABI_INVALID_POINTER;
   call->wobble = !handle->deterministic;
+  call->handle = handle; /* who changes its stream has to wait for the old one, so the vendor documents it */
   sim_device *device = handle->handle.object.device;
   if (sim_count(SIM_LIBRARY, device)) return ROCBLAS_ABI_INTERNAL_ERROR;
   return failed(sim_gemm_queue(&(sim_place){name, device, stream}, call));

@@ -116,11 +116,11 @@ abi_enum ncclCommDestroy(nccl_communicator *handle) {
   nccl_communicator *communicator = sim_check(handle, COMMUNICATOR);
   if (communicator == NULL) return NCCL_ABI_INVALID_ARGUMENT;
   sim_lock();
-  unsigned pending = communicator->clique == NULL ? 0 : member_of(communicator)->pending;
+  bool pending = communicator->clique != NULL && member_of(communicator)->pending > 0;
   sim_unlock();
-  if (pending > 0)
-    sim_violation("communicator destroyed with work pending", "%u pieces of work of rank %d are queued and not done",
-                  pending, communicator->rank);
+  if (pending || sim_is_pending(communicator))
+    sim_violation("communicator destroyed with work pending", "nobody has waited for what rank %d was given to do",
+                  communicator->rank);
   leave(communicator);
   return NCCL_ABI_SUCCESS;
 }

@@ -321,6 +321,20 @@ static nccl_batch *batch_new(const nccl_request *requests, size_t count) {
   return made;
 }
 
+/* What a rank's requests read and write; its communicator is needed as well. */
+static sim_access *list_accesses(const nccl_request *requests, size_t count, size_t *accesses) {
+  sim_access *list = calloc(2 * count + 1, sizeof *list), *to = list;
+  int rank = requests->communicator->rank, ranks = requests->communicator->clique->size;
+  for (size_t i = 0; list != NULL && i < count; i++) {
+    const nccl_request *one = &requests[i];
+    *to++ = (sim_access){"the send buffer", one->send, send_bytes(one, rank, ranks), .written = false};
+    *to++ = (sim_access){"the receive buffer", one->receive, receive_bytes(one, rank, ranks), .written = true};
+  }
+  if (list != NULL) *to = (sim_access){"the communicator", requests->communicator, 1, .written = false};
+  *accesses = list != NULL ? 2 * count + 1 : 0;
+  return list;
+}
+
 abi_enum operations_start(const nccl_request *requests, size_t count, uint64_t group) {
   nccl_communicator *communicator = sim_check(requests->communicator, COMMUNICATOR);
   if (communicator == NULL) return NCCL_ABI_INVALID_ARGUMENT;
@@ -347,6 +361,9 @@ abi_enum operations_start(const nccl_request *requests, size_t count, uint64_t g
     return status;
   }
   sim_work work = {requests->name, batch, batch_run, batch_is_ready, batch_release};
-  if (sim_queue(stream, &work) != SIM_OK) return nccl_fail(NCCL_ABI_UNHANDLED_CUDA_ERROR, "nothing can be queued");
-  return NCCL_ABI_SUCCESS;
+  size_t access_count;
+  sim_access *accesses = list_accesses(requests, count, &access_count);
+  sim_status queued = sim_queue_with(stream, &work, accesses, access_count);
+  free(accesses);
+  return queued == SIM_OK ? NCCL_ABI_SUCCESS : nccl_fail(NCCL_ABI_UNHANDLED_CUDA_ERROR, "nothing can be queued");
 }

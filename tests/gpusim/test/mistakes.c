@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const mistake *const tables[] = {memory_mistakes, kernel_mistakes, library_mistakes, hip_library_mistakes,
-                                        collective_mistakes};
+static const mistake *const tables[] = {memory_mistakes,  pinned_mistakes,      stream_mistakes,
+                                        wait_mistakes,    hip_mistakes,         kernel_mistakes,
+                                        library_mistakes, hip_library_mistakes, collective_mistakes};
 
 static const mistake *find(const char *name) {
   for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)

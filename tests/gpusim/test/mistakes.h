@@ -15,14 +15,19 @@ typedef struct mistake {
 } mistake;
 
 /* Each ends with an entry without a name. */
-extern const mistake memory_mistakes[], kernel_mistakes[], library_mistakes[], hip_library_mistakes[],
-    collective_mistakes[];
+extern const mistake memory_mistakes[], pinned_mistakes[], stream_mistakes[], wait_mistakes[], hip_mistakes[],
+    kernel_mistakes[], library_mistakes[], hip_library_mistakes[], collective_mistakes[];
 
 /* A function of a face, found as a backend finds it; ends the process with a message if there is none. */
 void *face_function(const char *soname, const char *name);
 
-/* The kind of a mistake that breaks no rule which could be checked, such as a missing wait: the program itself sees
- * that its numbers are wrong and calls this. Under some seeds it may be lucky, but not under all. */
+/* A pointer of this name with core_ before it to a function of the core, for what only work of its own can do wrong. */
+#define CORE(name)                                                                                                     \
+  __typeof__(&name) core_##name;                                                                                       \
+  *(void **)&core_##name = face_function("libgpusim.so", #name)
+
+/* The kind of a mistake that breaks no rule which could be checked, such as a look at what is not there yet: the
+ * program itself sees that its numbers are wrong and calls this. */
 #define WRONG_NUMBERS "the numbers are wrong"
 enum { WRONG_NUMBERS_EXIT = 4 };
 _Noreturn void fail_numbers(void);

@@ -49,6 +49,25 @@ static void all_reduce_together(void) {
   NEED(ncclGroupEnd());
 }
 
+/* The gradients are made on one stream and summed on another. */
+static void not_waited_for(bool wrong) {
+  open_ranks();
+  void *streams[RANKS];
+  const float zeros[COUNT] = {0};
+  for (int i = 0; i < RANKS; i++) {
+    streams[i] = make_stream(i);
+    copy_in(i, ranks[i].send, zeros, BYTES, streams[i]);
+    if (!wrong) order_streams(i, streams[i], ranks[i].stream);
+  }
+  all_reduce_together();
+  finish();
+  for (int i = 0; i < RANKS; i++) {
+    NEED(wait_for_stream(i, streams[i]));
+    end_stream(i, streams[i]);
+  }
+  close_ranks();
+}
+
 /* Ranks that do not agree: one group, in which the second rank asks for something else. */
 
 static void different_counts(bool wrong) {
@@ -367,6 +386,7 @@ static void used_before_the_end_of_its_group(bool wrong) {
 #define SETTINGS "GPUSIM_CUDA=2 GPUSIM_HIP=0"
 
 const mistake collective_mistakes[] = {
+    {"collective-not-waited-for", "missing wait", not_waited_for, SETTINGS},
     {"collective-counts", "mismatched collective", different_counts, SETTINGS},
     {"collective-types", "mismatched collective", different_types, SETTINGS},
     {"collective-reductions", "mismatched collective", different_reductions, SETTINGS},

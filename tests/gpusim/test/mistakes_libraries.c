@@ -1,45 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mistakes with cuDNN and cuBLAS; those with MIOpen and rocBLAS are in mistakes_libraries_hip.c. Each program convolves
  * an image, or multiplies two matrices. */
-#include "mistakes.h"
-
 #include "cublas.h"
-#include "cuda_driver.h"
 #include "cudnn.h"
+#include "driver.h"
 
 #include <pthread.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-CUDA_DRIVER_FUNCTIONS(FACE_POINTER)
 CUBLAS_FUNCTIONS(FACE_POINTER)
 CUDNN_FUNCTIONS(FACE_POINTER)
 
-static struct CUctx_st *contexts[2];
-
-static void open_cuda(int devices) {
-#define X(result, name, arguments) FACE_LOOKUP("libcuda.so.1", name)
-  CUDA_DRIVER_FUNCTIONS(X)
-#undef X
+static void open_libraries(int devices) {
 #define X(result, name, arguments) FACE_LOOKUP("libcublas.so.13", name)
   CUBLAS_FUNCTIONS(X)
 #undef X
 #define X(result, name, arguments) FACE_LOOKUP("libcudnn.so.9", name)
   CUDNN_FUNCTIONS(X)
 #undef X
-  NEED(cuInit(0));
-  for (int i = 0; i < devices; i++) NEED(cuDevicePrimaryCtxRetain(&contexts[i], i));
-  NEED(cuCtxSetCurrent(contexts[0]));
-}
-
-static void close_cuda(int devices) {
-  for (int i = 0; i < devices; i++) NEED(cuDevicePrimaryCtxRelease_v2(i));
+  cuda_open(devices);
 }
 
 /* Filled with zeros. */
 static void *allocate(size_t bytes) {
-  cuda_abi_address address;
-  NEED(cuMemAlloc_v2(&address, bytes));
+  cuda_abi_address address = cuda_allocate(bytes);
   NEED(cuMemsetD8Async(address, 0, bytes, NULL));
   NEED(cuCtxSynchronize());
   return (void *)(uintptr_t)address;
@@ -83,7 +67,7 @@ static void choose(layer *l) {
 
 static layer open_layer(int devices) {
   layer l = {.one = 1};
-  open_cuda(devices);
+  open_libraries(devices);
   NEED(cudnnCreate(&l.handle));
   NEED(cudnnCreateTensorDescriptor(&l.tensor));
   NEED(cudnnSetTensor4dDescriptor(l.tensor, CUDNN_ABI_NCHW, CUDNN_ABI_FLOAT, 2, 4, SIZE, SIZE));
@@ -117,7 +101,7 @@ static void close_layer(layer *l, int devices) {
   NEED(cudnnDestroyFilterDescriptor(l->filter));
   NEED(cudnnDestroyConvolutionDescriptor(l->convolution));
   NEED(cudnnDestroy(l->handle));
-  close_cuda(devices);
+  cuda_close(devices);
 }
 
 static void unfinished_descriptor(bool wrong) {
@@ -147,10 +131,10 @@ static void descriptor_of_another_kind(bool wrong) {
 
 static void forgotten_descriptor(bool wrong) {
   struct cudnnPoolingStruct *pooling;
-  open_cuda(1);
+  open_libraries(1);
   NEED(cudnnCreatePoolingDescriptor(&pooling));
   if (!wrong) NEED(cudnnDestroyPoolingDescriptor(pooling));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 static void small_workspace(bool wrong) {
@@ -197,9 +181,9 @@ static void math_type_not_set(bool wrong) {
 
 static void handle_of_another_device(bool wrong) {
   layer l = open_layer(2);
-  if (wrong) NEED(cuCtxSetCurrent(contexts[1]));
+  if (wrong) NEED(cuCtxSetCurrent(cuda_contexts[1]));
   convolve(&l);
-  NEED(cuCtxSetCurrent(contexts[0]));
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
   close_layer(&l, 2);
 }
 
@@ -209,7 +193,7 @@ static void *convolve_in_thread(void *argument) {
 }
 
 static void *convolve_in_thread_rightly(void *argument) {
-  NEED(cuCtxSetCurrent(contexts[0]));
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
   return convolve_in_thread(argument);
 }
 
@@ -223,18 +207,18 @@ static void thread_without_context(bool wrong) {
 
 static void handle_without_context(bool wrong) {
   struct cudnnContext *handle;
-  open_cuda(1);
+  open_libraries(1);
   if (wrong) NEED(cuCtxSetCurrent(NULL));
   if (cudnnCreate(&handle) == 0) NEED(cudnnDestroy(handle));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 static void stream_of_another_device(bool wrong) {
   layer l = open_layer(2);
   struct CUstream_st *stream;
-  NEED(cuCtxSetCurrent(contexts[wrong]));
+  NEED(cuCtxSetCurrent(cuda_contexts[wrong]));
   NEED(cuStreamCreate(&stream, CUDA_ABI_STREAM_NON_BLOCKING));
-  NEED(cuCtxSetCurrent(contexts[0]));
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
   cudnnSetStream(l.handle, stream);
   NEED(cuStreamDestroy_v2(stream));
   close_layer(&l, 2);
@@ -282,15 +266,43 @@ static void result_in_place(bool wrong) {
 /* Only the memory of another device is wrong: peers were never made known to each other. */
 static void memory_of_another_device(bool wrong) {
   layer l = open_layer(2), other = l;
-  NEED(cuCtxSetCurrent(contexts[wrong]));
+  NEED(cuCtxSetCurrent(cuda_contexts[wrong]));
   other.x = allocate(BYTES);
-  NEED(cuCtxSetCurrent(contexts[0]));
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
   convolve(&other);
   NEED(cuCtxSynchronize());
-  NEED(cuCtxSetCurrent(contexts[wrong]));
+  NEED(cuCtxSetCurrent(cuda_contexts[wrong]));
   release(other.x);
-  NEED(cuCtxSetCurrent(contexts[0]));
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
   close_layer(&l, 2);
+}
+
+/* One workspace for two layers, each on a stream of its own. */
+static void workspace_of_two_streams(bool wrong) {
+  layer l = open_layer(1), other = l;
+  struct CUstream_st *stream = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+  other.y = allocate(BYTES);
+  NEED(convolve(&l));
+  NEED(cudnnSetStream(l.handle, stream));
+  if (!wrong) other.workspace = allocate(l.bytes);
+  NEED(convolve(&other));
+  NEED(cuCtxSynchronize());
+  if (!wrong) release(other.workspace);
+  release(other.y);
+  NEED(cuStreamDestroy_v2(stream));
+  close_layer(&l, 1);
+}
+
+/* The image is copied on one stream and convolved on another. */
+static void image_not_waited_for(bool wrong) {
+  layer l = open_layer(1);
+  char host[BYTES] = {0};
+  struct CUstream_st *stream = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+  NEED(cuMemcpyHtoDAsync_v2((cuda_abi_address)(uintptr_t)l.x, host, BYTES, stream));
+  if (!wrong) NEED(cuStreamSynchronize(stream));
+  NEED(convolve(&l));
+  NEED(cuStreamDestroy_v2(stream));
+  close_layer(&l, 1);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -306,7 +318,7 @@ typedef struct product {
 
 static product open_product(void) {
   product p;
-  open_cuda(1);
+  open_libraries(1);
   NEED(cublasCreate_v2(&p.handle));
   p.a = allocate(ROWS * INNER * sizeof *p.a);
   p.b = allocate(INNER * COLUMNS * sizeof *p.b);
@@ -326,7 +338,7 @@ static void close_product(product *p) {
   release(p->b);
   release(p->c);
   NEED(cublasDestroy_v2(p->handle));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* A leading dimension that is greater than the matrix has rows. */
@@ -347,6 +359,25 @@ static void freed_operand(bool wrong) {
   if (wrong)
     cublasSgemm_v2(p.handle, CUBLAS_ABI_OP_N, CUBLAS_ABI_OP_N, ROWS, COLUMNS, INNER, &one, p.a, ROWS, b, INNER, &zero,
                    p.c, ROWS);
+  close_product(&p);
+}
+
+/* The library's own workspace is of a stream, one that a program gives is not. */
+static void blas_workspace_of_two_streams(bool wrong) {
+  enum { WORKSPACE = 4096 };
+  product p = open_product(), other = p;
+  struct CUstream_st *streams[2] = {NULL, cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING)};
+  void *workspace = allocate(WORKSPACE);
+  other.c = allocate(ROWS * COLUMNS * sizeof *p.c);
+  for (int i = 0; i < 2; i++) {
+    NEED(cublasSetStream_v2(p.handle, streams[i]));
+    if (i == 0 || wrong) NEED(cublasSetWorkspace_v2(p.handle, workspace, WORKSPACE));
+    multiply(i == 0 ? &p : &other, ROWS);
+  }
+  NEED(cuCtxSynchronize());
+  release(workspace);
+  release(other.c);
+  NEED(cuStreamDestroy_v2(streams[1]));
   close_product(&p);
 }
 
@@ -390,6 +421,9 @@ const mistake library_mistakes[] = {
     {"cudnn-result-beyond-its-end", "out of bounds", result_beyond_its_end, NULL},
     {"cudnn-result-in-place", "overlapping operands", result_in_place, NULL},
     {"cudnn-memory-of-another-device", "wrong device", memory_of_another_device, TWO_DEVICES},
+    {"cudnn-workspace-of-two-streams", "workspace of two streams", workspace_of_two_streams, NULL},
+    {"cudnn-image-not-waited-for", "missing wait", image_not_waited_for, NULL},
+    {"cublas-workspace-of-two-streams", "workspace of two streams", blas_workspace_of_two_streams, NULL},
     {"cublas-wrong-leading-dimension", "out of bounds", wrong_leading_dimension, NULL},
     {"cublas-freed-operand", "use after free", freed_operand, NULL},
     {"cublas-host-operand", "not device memory", host_operand, NULL},

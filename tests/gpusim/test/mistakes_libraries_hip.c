@@ -1,32 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mistakes with MIOpen and rocBLAS. Each program convolves or pools an image, or multiplies two matrices. */
-#include "mistakes.h"
-
-#include "hip.h"
+#include "driver.h"
 #include "miopen.h"
 #include "rocblas.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
-HIP_FUNCTIONS(FACE_POINTER)
 MIOPEN_FUNCTIONS(FACE_POINTER)
 ROCBLAS_FUNCTIONS(FACE_POINTER)
 
 static const float one = 1, zero = 0;
 
-static void open_hip(void) {
-#define X(result, name, arguments) FACE_LOOKUP("libamdhip64.so.6", name)
-  HIP_FUNCTIONS(X)
-#undef X
+static void open_libraries(void) {
 #define X(result, name, arguments) FACE_LOOKUP("libMIOpen.so.1", name)
   MIOPEN_FUNCTIONS(X)
 #undef X
 #define X(result, name, arguments) FACE_LOOKUP("librocblas.so.4", name)
   ROCBLAS_FUNCTIONS(X)
 #undef X
-  NEED(hipInit(0));
-  NEED(hipSetDevice(0));
+  hip_open();
 }
 
 /* Filled with zeros. */
@@ -54,7 +46,7 @@ typedef struct layer {
 
 static layer open_layer(void) {
   layer l;
-  open_hip();
+  open_libraries();
   NEED(miopenCreateWithStream(&l.handle, NULL));
   NEED(miopenCreateTensorDescriptor(&l.tensor));
   NEED(miopenSet4dTensorDescriptor(l.tensor, MIOPEN_ABI_FLOAT, 2, 4, SIZE, SIZE));
@@ -131,6 +123,26 @@ static void solution_of_another_problem(bool wrong) {
   compile(&l, id);
   if (wrong) NEED(miopenInitConvolutionDescriptor(l.convolution, MIOPEN_ABI_CROSS_CORRELATION, 2, 2, 1, 1, 2, 2));
   convolve(&l, id);
+  close_layer(&l);
+}
+
+/* One workspace for two layers, each on a stream of its own. */
+static void workspace_of_two_streams(bool wrong) {
+  layer l = open_layer(), other = l;
+  struct ihipStream_t *stream;
+  size_t bytes;
+  uint64_t id = list(&l, &bytes);
+  compile(&l, id);
+  NEED(hipStreamCreateWithFlags(&stream, HIP_ABI_STREAM_NON_BLOCKING));
+  other.y = allocate(ELEMENTS * sizeof *l.y);
+  if (!wrong) other.workspace = allocate(l.bytes);
+  convolve(&l, id);
+  NEED(miopenSetStream(l.handle, stream));
+  convolve(&other, id);
+  NEED(hipDeviceSynchronize());
+  if (!wrong) NEED(hipFree(other.workspace));
+  NEED(hipFree(other.y));
+  NEED(hipStreamDestroy(stream));
   close_layer(&l);
 }
 
@@ -287,7 +299,7 @@ enum { ORDER = 4 };
 
 static void product_of_another_device(bool wrong) {
   struct _rocblas_handle *handle;
-  open_hip();
+  open_libraries();
   NEED(rocblas_create_handle(&handle));
   float *matrix = allocate(ORDER * ORDER * sizeof *matrix), *result = allocate(ORDER * ORDER * sizeof *matrix);
   NEED(hipSetDevice(wrong));
@@ -300,9 +312,31 @@ static void product_of_another_device(bool wrong) {
   NEED(rocblas_destroy_handle(handle));
 }
 
+/* The handle has a workspace of its own: who gives it another stream has to wait for the old one first. */
+static void handle_of_two_streams(bool wrong) {
+  struct _rocblas_handle *handle;
+  struct ihipStream_t *stream;
+  open_libraries();
+  NEED(rocblas_create_handle(&handle));
+  NEED(hipStreamCreateWithFlags(&stream, HIP_ABI_STREAM_NON_BLOCKING));
+  float *matrix = allocate(ORDER * ORDER * sizeof *matrix);
+  float *results[2] = {allocate(ORDER * ORDER * sizeof *matrix), allocate(ORDER * ORDER * sizeof *matrix)};
+  for (int i = 0; i < 2; i++) {
+    NEED(rocblas_sgemm(handle, ROCBLAS_ABI_OPERATION_NONE, ROCBLAS_ABI_OPERATION_NONE, ORDER, ORDER, ORDER, &one,
+                       matrix, ORDER, matrix, ORDER, &zero, results[i], ORDER));
+    if (!wrong) NEED(hipStreamSynchronize(NULL));
+    NEED(rocblas_set_stream(handle, stream));
+  }
+  NEED(hipDeviceSynchronize());
+  NEED(hipFree(matrix));
+  for (int i = 0; i < 2; i++) NEED(hipFree(results[i]));
+  NEED(hipStreamDestroy(stream));
+  NEED(rocblas_destroy_handle(handle));
+}
+
 static void batch_that_overlaps(bool wrong) {
   struct _rocblas_handle *handle;
-  open_hip();
+  open_libraries();
   NEED(rocblas_create_handle(&handle));
   enum { SQUARE = ORDER * ORDER };
   float *matrix = allocate(SQUARE * sizeof *matrix), *result = allocate(2 * SQUARE * sizeof *matrix);
@@ -332,6 +366,8 @@ const mistake hip_library_mistakes[] = {
     {"miopen-pooling-of-another-layer", "workspace without its forward pass", pooling_of_another_layer, NULL},
     {"miopen-pooling-small-workspace", "workspace too small", pooling_small_workspace, NULL},
     {"miopen-pooling-index-type", "index type too small", pooling_index_type, NULL},
+    {"miopen-workspace-of-two-streams", "workspace of two streams", workspace_of_two_streams, NULL},
+    {"rocblas-handle-of-two-streams", "workspace of two streams", handle_of_two_streams, NULL},
     {"rocblas-product-of-another-device", "wrong device", product_of_another_device, TWO_DEVICES},
     {"rocblas-batch-that-overlaps", "overlapping operands", batch_that_overlaps, NULL},
     {NULL, NULL, NULL, NULL},

@@ -6,60 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-CUDA_DRIVER_FUNCTIONS(FACE_DEFINITION)
-HIP_FUNCTIONS(FACE_DEFINITION)
-
 enum { WORDS = 300, ROUNDS = 20 };
-
-struct CUctx_st *contexts[4];
-
-void load_cuda(void) {
-#define X(result, name, arguments) FACE_LOOKUP("libcuda.so.1", name)
-  CUDA_DRIVER_FUNCTIONS(X)
-#undef X
-}
-
-void load_hip(void) {
-#define X(result, name, arguments) FACE_LOOKUP("libamdhip64.so.6", name)
-  HIP_FUNCTIONS(X)
-#undef X
-}
-
-void open_cuda(int devices) {
-  load_cuda();
-  NEED(cuInit(0));
-  for (int i = 0; i < devices; i++) NEED(cuDevicePrimaryCtxRetain(&contexts[i], i));
-  NEED(cuCtxSetCurrent(contexts[0]));
-}
-
-void close_cuda(int devices) {
-  for (int i = 0; i < devices; i++) NEED(cuDevicePrimaryCtxRelease_v2(i));
-}
-
-cuda_abi_address allocate(size_t bytes) {
-  cuda_abi_address address;
-  NEED(cuMemAlloc_v2(&address, bytes));
-  EXPECT(address % 256 == 0);
-  return address;
-}
-
-void *allocate_pinned(size_t bytes) {
-  void *address;
-  NEED(cuMemHostAlloc(&address, bytes, 0));
-  return address;
-}
-
-struct CUstream_st *make_stream(unsigned flags) {
-  struct CUstream_st *stream;
-  NEED(cuStreamCreate(&stream, flags));
-  return stream;
-}
-
-struct CUevent_st *make_event(void) {
-  struct CUevent_st *event;
-  NEED(cuEventCreate(&event, CUDA_ABI_EVENT_DISABLE_TIMING));
-  return event;
-}
 
 static void expect_words(const unsigned *words, size_t count, unsigned value) {
   for (size_t i = 0; i < count; i++) EXPECT(words[i] == value);
@@ -71,14 +18,14 @@ static void expect_words(const unsigned *words, size_t count, unsigned value) {
 
 /* A chain through three streams, held together by events alone. */
 static void streams_and_events(void) {
-  open_cuda(1);
+  cuda_open(1);
   struct CUstream_st *streams[3];
   struct CUevent_st *events[3];
   cuda_abi_address buffers[3];
   for (int i = 0; i < 3; i++) {
-    streams[i] = make_stream(CUDA_ABI_STREAM_NON_BLOCKING);
-    events[i] = make_event();
-    buffers[i] = allocate(4 * WORDS);
+    streams[i] = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+    events[i] = cuda_event();
+    buffers[i] = cuda_allocate(4 * WORDS);
   }
   unsigned host[WORDS];
   for (unsigned round = 0; round < ROUNDS; round++) {
@@ -99,16 +46,16 @@ static void streams_and_events(void) {
     NEED(cuEventDestroy_v2(events[i]));
     NEED(cuMemFree_v2(buffers[i]));
   }
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* Two pinned buffers, each filled again only when the copy from it is known to be done. */
 static void staging_buffers(void) {
-  open_cuda(1);
-  struct CUstream_st *stream = make_stream(CUDA_ABI_STREAM_NON_BLOCKING);
-  struct CUevent_st *events[2] = {make_event(), make_event()};
-  unsigned *staging[2] = {allocate_pinned(4 * WORDS), allocate_pinned(4 * WORDS)}, *result = allocate_pinned(4 * WORDS);
-  cuda_abi_address buffer = allocate(4 * WORDS);
+  cuda_open(1);
+  struct CUstream_st *stream = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+  struct CUevent_st *events[2] = {cuda_event(), cuda_event()};
+  unsigned *staging[2] = {cuda_pin(4 * WORDS), cuda_pin(4 * WORDS)}, *result = cuda_pin(4 * WORDS);
+  cuda_abi_address buffer = cuda_allocate(4 * WORDS);
   for (unsigned round = 0; round < ROUNDS; round++) {
     unsigned which = round % 2;
     while (cuEventQuery(events[which]) == CUDA_ABI_NOT_READY) continue;
@@ -126,14 +73,14 @@ static void staging_buffers(void) {
   NEED(cuMemFreeHost(result));
   NEED(cuMemFree_v2(buffer));
   NEED(cuStreamDestroy_v2(stream));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* Out of the device into pinned memory, and from there into it again, ordered by the stream: nobody else touches it. */
 static void through_pinned_memory(void) {
-  open_cuda(1);
-  unsigned *pinned = allocate_pinned(4 * WORDS), host[WORDS];
-  cuda_abi_address one = allocate(4 * WORDS), other = allocate(4 * WORDS);
+  cuda_open(1);
+  unsigned *pinned = cuda_pin(4 * WORDS), host[WORDS];
+  cuda_abi_address one = cuda_allocate(4 * WORDS), other = cuda_allocate(4 * WORDS);
   for (unsigned round = 0; round < ROUNDS; round++) {
     NEED(cuMemsetD32Async(one, round, WORDS, NULL));
     NEED(cuMemcpyDtoHAsync_v2(pinned, one, 4 * WORDS, NULL));
@@ -144,14 +91,14 @@ static void through_pinned_memory(void) {
   NEED(cuMemFreeHost(pinned));
   NEED(cuMemFree_v2(one));
   NEED(cuMemFree_v2(other));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* The NULL stream waits for streams that are not made otherwise, and they for it. */
 static void null_stream(void) {
-  open_cuda(1);
-  struct CUstream_st *stream = make_stream(0);
-  cuda_abi_address one = allocate(4 * WORDS), other = allocate(4 * WORDS);
+  cuda_open(1);
+  struct CUstream_st *stream = cuda_stream(0);
+  cuda_abi_address one = cuda_allocate(4 * WORDS), other = cuda_allocate(4 * WORDS);
   unsigned host[WORDS];
   for (unsigned round = 0; round < ROUNDS; round++) {
     NEED(cuMemsetD32Async(one, round, WORDS, stream));
@@ -162,15 +109,103 @@ static void null_stream(void) {
   NEED(cuStreamDestroy_v2(stream));
   NEED(cuMemFree_v2(one));
   NEED(cuMemFree_v2(other));
-  close_cuda(1);
+  cuda_close(1);
+}
+
+/* Parts of one allocation, as an arena hands them out, used by two streams at once, with borders anywhere. */
+static void arena_of_two_streams(void) {
+  enum { PART = 37, PARTS = 40 };
+  cuda_open(1);
+  struct CUstream_st *streams[2] = {cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING),
+                                    cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING)};
+  struct CUevent_st *event = cuda_event();
+  cuda_abi_address arena = cuda_allocate(PART * PARTS);
+  unsigned char host[PART * PARTS];
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int i = 0; i < PARTS; i++)
+      NEED(cuMemsetD8Async(arena + (unsigned)(PART * i), (unsigned char)(i + round), PART, streams[i % 2]));
+    for (int i = 2; i < PARTS; i++) /* both read what the first two have, and then write their own */
+      NEED(
+          cuMemcpyDtoDAsync_v2(arena + (unsigned)(PART * i), arena + (unsigned)(PART * (i % 2)), PART, streams[i % 2]));
+    NEED(cuEventRecord(event, streams[1]));
+    NEED(cuStreamWaitEvent(streams[0], event, 0));
+    NEED(cuMemcpyDtoHAsync_v2(host, arena, PART * PARTS, streams[0])); /* waits: the next round may write */
+    for (int i = 0; i < PART * PARTS; i++) EXPECT(host[i] == (unsigned char)(i / PART % 2 + round));
+  }
+  for (int i = 0; i < 2; i++) NEED(cuStreamDestroy_v2(streams[i]));
+  NEED(cuEventDestroy_v2(event));
+  NEED(cuMemFree_v2(arena));
+  cuda_close(1);
+}
+
+/* Pinned memory of a stream that is gone: who waits for the device knows that its copies are done. */
+static void wait_after_delete(void) {
+  cuda_open(1);
+  unsigned *pinned = cuda_pin(4 * WORDS);
+  cuda_abi_address buffer = cuda_allocate(4 * WORDS);
+  for (unsigned round = 0; round < ROUNDS; round++) {
+    struct CUstream_st *stream = cuda_stream(round % 2 ? CUDA_ABI_STREAM_NON_BLOCKING : 0);
+    for (int i = 0; i < WORDS; i++) pinned[i] = round;
+    NEED(cuMemcpyHtoDAsync_v2(buffer, pinned, 4 * WORDS, stream));
+    NEED(cuStreamDestroy_v2(stream));
+    NEED(cuCtxSynchronize());
+    for (int i = 0; i < WORDS; i++) pinned[i] = 0;
+    NEED(cuMemcpyDtoHAsync_v2(pinned, buffer, 4 * WORDS, NULL));
+    NEED(cuCtxSynchronize());
+    expect_words(pinned, WORDS, round);
+  }
+  NEED(cuMemFreeHost(pinned));
+  NEED(cuMemFree_v2(buffer));
+  cuda_close(1);
+}
+
+/* More streams than are told apart, each behind the one before it. */
+static void many_streams(void) {
+  enum { STREAMS = 150 };
+  cuda_open(1);
+  struct CUstream_st *streams[STREAMS];
+  struct CUevent_st *event = cuda_event();
+  cuda_abi_address buffer = cuda_allocate(4 * WORDS);
+  unsigned host[WORDS];
+  for (unsigned i = 0; i < STREAMS; i++) {
+    streams[i] = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+    if (i) NEED(cuStreamWaitEvent(streams[i], event, 0));
+    NEED(cuMemsetD32Async(buffer, i, WORDS, streams[i]));
+    NEED(cuEventRecord(event, streams[i]));
+  }
+  NEED(cuMemcpyDtoHAsync_v2(host, buffer, 4 * WORDS, streams[STREAMS - 1]));
+  expect_words(host, WORDS, STREAMS - 1);
+  for (int i = 0; i < STREAMS; i++) NEED(cuStreamDestroy_v2(streams[i]));
+  NEED(cuEventDestroy_v2(event));
+  NEED(cuMemFree_v2(buffer));
+  cuda_close(1);
+}
+
+/* Thousands of allocations, waited for and freed one by one: what that costs does not grow with their number. */
+static void many_allocations(void) {
+  enum { ALLOCATIONS = 6000 };
+  static cuda_abi_address all[ALLOCATIONS];
+  static void *pinned[ALLOCATIONS];
+  cuda_open(1);
+  for (int i = 0; i < ALLOCATIONS; i++) {
+    all[i] = cuda_allocate(1000);
+    pinned[i] = cuda_pin(1000);
+  }
+  for (int i = 0; i < ALLOCATIONS; i++) {
+    NEED(cuMemcpyHtoDAsync_v2(all[i], pinned[i], 1000, NULL));
+    NEED(cuCtxSynchronize());
+    NEED(cuMemFreeHost(pinned[i]));
+    NEED(cuMemFree_v2(all[i]));
+  }
+  cuda_close(1);
 }
 
 /* What a deleted stream had to do is done, and an event outlives what it was recorded on. */
 static void deleted_early(void) {
-  open_cuda(1);
-  struct CUstream_st *stream = make_stream(CUDA_ABI_STREAM_NON_BLOCKING);
-  struct CUevent_st *event = make_event();
-  cuda_abi_address buffer = allocate(4 * WORDS);
+  cuda_open(1);
+  struct CUstream_st *stream = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+  struct CUevent_st *event = cuda_event();
+  cuda_abi_address buffer = cuda_allocate(4 * WORDS);
   unsigned host[WORDS];
   NEED(cuMemsetD32Async(buffer, 3, WORDS, stream));
   NEED(cuEventRecord(event, stream));
@@ -180,23 +215,23 @@ static void deleted_early(void) {
   NEED(cuMemcpyDtoHAsync_v2(host, buffer, 4 * WORDS, NULL));
   expect_words(host, WORDS, 3);
   NEED(cuMemFree_v2(buffer));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* More than a queue holds. */
 static void long_queue(void) {
-  open_cuda(1);
-  cuda_abi_address buffer = allocate(4 * WORDS);
+  cuda_open(1);
+  cuda_abi_address buffer = cuda_allocate(4 * WORDS);
   unsigned host[WORDS];
   for (unsigned i = 0; i < 5000; i++) NEED(cuMemsetD32Async(buffer, i, WORDS, NULL));
   NEED(cuMemcpyDtoHAsync_v2(host, buffer, 4 * WORDS, NULL));
   expect_words(host, WORDS, 4999);
   NEED(cuMemFree_v2(buffer));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 static void event_times(void) {
-  open_cuda(1);
+  cuda_open(1);
   struct CUevent_st *events[2];
   for (int i = 0; i < 2; i++) {
     NEED(cuEventCreate(&events[i], 0));
@@ -210,7 +245,7 @@ static void event_times(void) {
   NEED(cuEventElapsedTime(&milliseconds, events[0], events[1]));
   EXPECT(milliseconds >= 0 && milliseconds < 60000);
   for (int i = 0; i < 2; i++) NEED(cuEventDestroy_v2(events[i]));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -219,78 +254,79 @@ static void event_times(void) {
 
 /* A ring of copies from device to device, with events across. */
 static void peer_copies(void) {
-  open_cuda(2);
+  cuda_open(2);
   struct CUstream_st *streams[2];
   struct CUevent_st *events[2];
   cuda_abi_address buffers[2];
   unsigned host[WORDS];
   for (int i = 0; i < 2; i++) {
-    NEED(cuCtxSetCurrent(contexts[i]));
-    streams[i] = make_stream(CUDA_ABI_STREAM_NON_BLOCKING);
-    events[i] = make_event();
-    buffers[i] = allocate(4 * WORDS);
+    NEED(cuCtxSetCurrent(cuda_contexts[i]));
+    streams[i] = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+    events[i] = cuda_event();
+    buffers[i] = cuda_allocate(4 * WORDS);
   }
-  NEED(cuCtxSetCurrent(contexts[0]));
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
   NEED(cuMemsetD32Async(buffers[0], 77, WORDS, streams[0]));
   for (int round = 0; round < ROUNDS; round++) {
     int from = round % 2, to = 1 - from;
-    NEED(cuCtxSetCurrent(contexts[from]));
-    NEED(cuMemcpyPeerAsync(buffers[to], contexts[to], buffers[from], contexts[from], 4 * WORDS, streams[from]));
+    NEED(cuCtxSetCurrent(cuda_contexts[from]));
+    NEED(cuMemcpyPeerAsync(buffers[to], cuda_contexts[to], buffers[from], cuda_contexts[from], 4 * WORDS,
+                           streams[from]));
     NEED(cuEventRecord(events[from], streams[from]));
     NEED(cuMemsetD32Async(buffers[from], 0, WORDS, streams[from]));
-    NEED(cuCtxSetCurrent(contexts[to]));
+    NEED(cuCtxSetCurrent(cuda_contexts[to]));
     NEED(cuStreamWaitEvent(streams[to], events[from], 0));
     /* The next copy comes back into `from`, which must be filled before. */
-    NEED(cuCtxSetCurrent(contexts[from]));
+    NEED(cuCtxSetCurrent(cuda_contexts[from]));
     NEED(cuEventRecord(events[from], streams[from]));
-    NEED(cuCtxSetCurrent(contexts[to]));
+    NEED(cuCtxSetCurrent(cuda_contexts[to]));
     NEED(cuStreamWaitEvent(streams[to], events[from], 0));
   }
-  NEED(cuCtxSetCurrent(contexts[0]));
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
   NEED(cuMemcpyDtoHAsync_v2(host, buffers[0], 4 * WORDS, streams[0]));
   expect_words(host, WORDS, 77);
   for (int i = 0; i < 2; i++) {
-    NEED(cuCtxSetCurrent(contexts[i]));
+    NEED(cuCtxSetCurrent(cuda_contexts[i]));
     NEED(cuMemFree_v2(buffers[i]));
     NEED(cuStreamDestroy_v2(streams[i]));
     NEED(cuEventDestroy_v2(events[i]));
   }
-  close_cuda(2);
+  cuda_close(2);
 }
 
 /* With peer access a device may use the other's memory as its own. */
 static void peer_access(void) {
-  open_cuda(2);
+  cuda_open(2);
   int can = 0;
   NEED(cuDeviceCanAccessPeer(&can, 0, 1));
-  cuda_abi_address here = allocate(4 * WORDS);
-  NEED(cuCtxSetCurrent(contexts[1]));
-  cuda_abi_address there = allocate(4 * WORDS);
+  cuda_abi_address here = cuda_allocate(4 * WORDS);
+  NEED(cuCtxSetCurrent(cuda_contexts[1]));
+  cuda_abi_address there = cuda_allocate(4 * WORDS);
   NEED(cuMemsetD32Async(there, 9, WORDS, NULL));
   NEED(cuCtxSynchronize());
-  NEED(cuCtxSetCurrent(contexts[0]));
-  abi_enum status = cuCtxEnablePeerAccess(contexts[1], 0);
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
+  abi_enum status = cuCtxEnablePeerAccess(cuda_contexts[1], 0);
   EXPECT(status == (can ? CUDA_ABI_SUCCESS : CUDA_ABI_PEER_ACCESS_UNSUPPORTED));
   if (can) {
     unsigned host[WORDS];
-    EXPECT(cuCtxEnablePeerAccess(contexts[1], 0) == CUDA_ABI_PEER_ACCESS_ALREADY_ENABLED);
+    EXPECT(cuCtxEnablePeerAccess(cuda_contexts[1], 0) == CUDA_ABI_PEER_ACCESS_ALREADY_ENABLED);
     NEED(cuMemcpyDtoDAsync_v2(here, there, 4 * WORDS, NULL));
     NEED(cuMemcpyDtoHAsync_v2(host, here, 4 * WORDS, NULL));
     expect_words(host, WORDS, 9);
   }
   NEED(cuMemFree_v2(here));
-  NEED(cuCtxSetCurrent(contexts[1]));
+  NEED(cuCtxSetCurrent(cuda_contexts[1]));
   NEED(cuMemFree_v2(there));
-  close_cuda(2);
+  cuda_close(2);
 }
 
 static void *use_device(void *argument) {
   unsigned number = (unsigned)(uintptr_t)argument;
-  NEED(cuCtxSetCurrent(contexts[number % 2]));
-  struct CUstream_st *stream = make_stream(CUDA_ABI_STREAM_NON_BLOCKING);
-  unsigned *host = allocate_pinned(4 * WORDS);
+  NEED(cuCtxSetCurrent(cuda_contexts[number % 2]));
+  struct CUstream_st *stream = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+  unsigned *host = cuda_pin(4 * WORDS);
   for (unsigned round = 0; round < ROUNDS; round++) {
-    cuda_abi_address buffer = allocate(4 * WORDS);
+    cuda_abi_address buffer = cuda_allocate(4 * WORDS);
     NEED(cuMemsetD32Async(buffer, round + number, WORDS, stream));
     NEED(cuMemcpyDtoHAsync_v2(host, buffer, 4 * WORDS, stream));
     NEED(cuStreamSynchronize(stream));
@@ -303,11 +339,11 @@ static void *use_device(void *argument) {
 }
 
 static void threads(void) {
-  open_cuda(2);
+  cuda_open(2);
   pthread_t all[4];
   for (uintptr_t i = 0; i < 4; i++) EXPECT(pthread_create(&all[i], NULL, use_device, (void *)i) == 0);
   for (int i = 0; i < 4; i++) EXPECT(pthread_join(all[i], NULL) == 0);
-  close_cuda(2);
+  cuda_close(2);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -315,7 +351,7 @@ static void threads(void) {
  */
 
 static void hip_copies(void) {
-  load_hip();
+  hip_load();
   NEED(hipInit(0));
   struct ihipStream_t *stream;
   struct ihipEvent_t *event;
@@ -343,7 +379,7 @@ static void hip_copies(void) {
 }
 
 static void hip_properties(void) {
-  load_hip();
+  hip_load();
   char buffer[HIP_ABI_PROPERTIES_BYTES] = "", name[64] = "";
   NEED(hipGetDeviceProperties((void *)buffer, 0));
   EXPECT(!strcmp(buffer + HIP_ABI_ARCHITECTURE_OFFSET, "gfx90a:sramecc+:xnack-"));
@@ -361,6 +397,10 @@ static const program programs[] = {
     {"staging-buffers", staging_buffers},
     {"through-pinned-memory", through_pinned_memory},
     {"null-stream", null_stream},
+    {"arena-of-two-streams", arena_of_two_streams},
+    {"wait-after-delete", wait_after_delete},
+    {"many-streams", many_streams},
+    {"many-allocations", many_allocations},
     {"deleted-early", deleted_early},
     {"long-queue", long_queue},
     {"event-times", event_times},
@@ -373,7 +413,7 @@ static const program programs[] = {
 };
 
 int main(int count, char **arguments) {
-  const program *tables[] = {programs, fault_programs, wait_programs, device_programs};
+  const program *tables[] = {programs, fault_programs, wait_programs, device_programs, hostile_programs};
   for (size_t t = 0; t < sizeof tables / sizeof *tables && count == 2; t++) {
     for (const program *one = tables[t]; one->name; one++) {
       if (strcmp(one->name, arguments[1]) != 0) continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs with several devices, contexts and large memory: what looks wrong and is right. */
+/* Programs with several devices, cuda_contexts and large memory: what looks wrong and is right. */
 #include "programs.h"
 
 #include "cublas.h"
@@ -14,14 +14,14 @@ enum { WORDS = 300, ROUNDS = 20 };
 
 /* Only a launch must be of the current context. Device 0 is current all the time. */
 static void any_context(void) {
-  open_cuda(2);
-  NEED(cuCtxSetCurrent(contexts[1]));
-  struct CUstream_st *stream = make_stream(CUDA_ABI_STREAM_NON_BLOCKING);
-  struct CUevent_st *event = make_event();
-  cuda_abi_address there = allocate(4 * WORDS);
-  NEED(cuCtxSetCurrent(contexts[0]));
-  cuda_abi_address here = allocate(4 * WORDS);
-  unsigned host[WORDS] = {0}, *pinned = allocate_pinned(4 * WORDS);
+  cuda_open(2);
+  NEED(cuCtxSetCurrent(cuda_contexts[1]));
+  struct CUstream_st *stream = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+  struct CUevent_st *event = cuda_event();
+  cuda_abi_address there = cuda_allocate(4 * WORDS);
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
+  cuda_abi_address here = cuda_allocate(4 * WORDS);
+  unsigned host[WORDS] = {0}, *pinned = cuda_pin(4 * WORDS);
   NEED(cuMemcpyHtoDAsync_v2(there, host, 4 * WORDS, stream));
   NEED(cuMemsetD32Async(there, 11, WORDS, stream));
   NEED(cuEventRecord(event, stream));
@@ -35,11 +35,11 @@ static void any_context(void) {
   NEED(cuStreamDestroy_v2(stream));
   NEED(cuMemFree_v2(here));
   NEED(cuMemFreeHost(pinned));
-  close_cuda(2);
+  cuda_close(2);
 }
 
 static void hip_any_device(void) {
-  load_hip();
+  hip_load();
   struct ihipStream_t *stream;
   struct ihipEvent_t *event;
   void *here, *there;
@@ -64,17 +64,17 @@ static void hip_any_device(void) {
 
 /* Two logical devices on one: both retain its primary context, which lives until both let go of it. */
 static void two_retains(void) {
-  open_cuda(1);
+  cuda_open(1);
   struct CUctx_st *again;
   NEED(cuDevicePrimaryCtxRetain(&again, 0));
-  EXPECT(again == contexts[0]);
+  EXPECT(again == cuda_contexts[0]);
   struct CUstream_st *streams[2];
   cuda_abi_address buffers[2];
-  unsigned *host = allocate_pinned(8 * WORDS);
+  unsigned *host = cuda_pin(8 * WORDS);
   for (unsigned i = 0; i < 2; i++) {
-    NEED(cuCtxSetCurrent(i ? again : contexts[0]));
-    streams[i] = make_stream(CUDA_ABI_STREAM_NON_BLOCKING);
-    buffers[i] = allocate(4 * WORDS);
+    NEED(cuCtxSetCurrent(i ? again : cuda_contexts[0]));
+    streams[i] = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+    buffers[i] = cuda_allocate(4 * WORDS);
     NEED(cuMemsetD32Async(buffers[i], i + 1, WORDS, streams[i]));
     NEED(cuMemcpyDtoHAsync_v2(host + i * WORDS, buffers[i], 4 * WORDS, streams[i]));
   }
@@ -92,20 +92,20 @@ static void two_retains(void) {
 /* A context that was released and retained again is a new one: what the old one was allowed, this one is not. */
 static void release_again(void) {
   for (int round = 0; round < 3; round++) {
-    open_cuda(2);
-    struct CUctx_st *old = contexts[1];
-    NEED(cuCtxEnablePeerAccess(contexts[1], 0));
-    EXPECT(cuCtxEnablePeerAccess(contexts[1], 0) == CUDA_ABI_PEER_ACCESS_ALREADY_ENABLED);
-    NEED(cuCtxSetCurrent(contexts[1]));
-    NEED(cuCtxEnablePeerAccess(contexts[0], 0));
+    cuda_open(2);
+    struct CUctx_st *old = cuda_contexts[1];
+    NEED(cuCtxEnablePeerAccess(cuda_contexts[1], 0));
+    EXPECT(cuCtxEnablePeerAccess(cuda_contexts[1], 0) == CUDA_ABI_PEER_ACCESS_ALREADY_ENABLED);
+    NEED(cuCtxSetCurrent(cuda_contexts[1]));
+    NEED(cuCtxEnablePeerAccess(cuda_contexts[0], 0));
     if (round == 1) { /* only one of the two goes, and both ways are gone with it */
-      NEED(cuCtxSetCurrent(contexts[0]));
+      NEED(cuCtxSetCurrent(cuda_contexts[0]));
       NEED(cuDevicePrimaryCtxRelease_v2(1));
-      NEED(cuDevicePrimaryCtxRetain(&contexts[1], 1));
-      EXPECT(contexts[1] != old);
-      NEED(cuCtxEnablePeerAccess(contexts[1], 0));
+      NEED(cuDevicePrimaryCtxRetain(&cuda_contexts[1], 1));
+      EXPECT(cuda_contexts[1] != old);
+      NEED(cuCtxEnablePeerAccess(cuda_contexts[1], 0));
     }
-    close_cuda(2);
+    cuda_close(2);
   }
 }
 
@@ -131,7 +131,7 @@ static void *retain_and_release(void *argument) {
     struct CUctx_st *context;
     NEED(cuDevicePrimaryCtxRetain(&context, 0));
     NEED(cuCtxSetCurrent(context));
-    struct CUevent_st *event = make_event();
+    struct CUevent_st *event = cuda_event();
     NEED(cuEventDestroy_v2(event));
     queue_pause();
     NEED(cuCtxSetCurrent(NULL));
@@ -142,7 +142,7 @@ static void *retain_and_release(void *argument) {
 
 /* A last release and the next retain may meet. */
 static void retain_in_threads(void) {
-  load_cuda();
+  cuda_load();
   NEED(cuInit(0));
   pthread_t all[4];
   for (int i = 0; i < 4; i++) EXPECT(pthread_create(&all[i], NULL, retain_and_release, NULL) == 0);
@@ -162,11 +162,11 @@ static size_t resident_bytes(void) {
 static void large_memory(void) {
   const char *sanitizers = getenv("HELIO_TEST_SANITIZERS");
   bool watched = sanitizers && *sanitizers;
-  open_cuda(1);
+  cuda_open(1);
   size_t bytes = ((size_t)1 << 30) + 100, before = resident_bytes();
   for (int i = 0; i < (watched ? 10 : 100); i++) {
     unsigned char ends[2] = {0};
-    cuda_abi_address buffer = allocate(bytes);
+    cuda_abi_address buffer = cuda_allocate(bytes);
     if (!watched) EXPECT(resident_bytes() < before + (64 << 20));
     NEED(cuMemcpyDtoHAsync_v2(&ends[0], buffer, 1, NULL));
     NEED(cuMemcpyDtoHAsync_v2(&ends[1], buffer + bytes - 1, 1, NULL));
@@ -176,12 +176,12 @@ static void large_memory(void) {
     EXPECT(ends[0] == 1 && ends[1] == 0xFF);
     NEED(cuMemFree_v2(buffer));
   }
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* A library does not write all of a workspace that is larger than it needs. */
 static void large_workspace(void) {
-  open_cuda(1);
+  cuda_open(1);
 #define X(result, name, arguments)                                                                                     \
   result(*name) arguments;                                                                                             \
   FACE_LOOKUP("libcublas.so.13", name)
@@ -190,13 +190,13 @@ static void large_workspace(void) {
   const char *sanitizers = getenv("HELIO_TEST_SANITIZERS");
   struct cublasContext *handle;
   size_t bytes = (size_t)1 << 30;
-  cuda_abi_address workspace = allocate(bytes), one = allocate(sizeof(float));
+  cuda_abi_address workspace = cuda_allocate(bytes), one = cuda_allocate(sizeof(float));
   size_t before = resident_bytes();
   float ready = 1, *number = (float *)(uintptr_t)one, found = 0;
   NEED(cublasCreate_v2(&handle));
   NEED(cublasSetWorkspace_v2(handle, (void *)(uintptr_t)workspace, bytes));
   NEED(cuMemcpyHtoDAsync_v2(one, &ready, sizeof ready, NULL));
-  cuda_abi_address result = allocate(sizeof(float));
+  cuda_abi_address result = cuda_allocate(sizeof(float));
   NEED(cublasSgemm_v2(handle, 0, 0, 1, 1, 1, &ready, number, 1, number, 1, &(float){0}, (float *)(uintptr_t)result, 1));
   NEED(cuMemcpyDtoHAsync_v2(&found, result, sizeof found, NULL));
   EXPECT(found == 1);
@@ -205,7 +205,7 @@ static void large_workspace(void) {
   NEED(cuMemFree_v2(workspace));
   NEED(cuMemFree_v2(one));
   NEED(cuMemFree_v2(result));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* Vendors' libraries should not be closed; who does it nevertheless finds all as it was. */

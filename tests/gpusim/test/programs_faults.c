@@ -16,8 +16,8 @@ enum { WORDS = 64 };
 
 /* GPUSIM_CUDA=0 GPUSIM_HIP=0 */
 static void no_device(void) {
-  load_cuda();
-  load_hip();
+  cuda_load();
+  hip_load();
   int count = -1;
   EXPECT(cuInit(0) == CUDA_ABI_NO_DEVICE);
   EXPECT(cuDeviceGetCount(&count) == CUDA_ABI_NOT_INITIALIZED);
@@ -29,14 +29,14 @@ static void no_device(void) {
 
 /* --driver 0 */
 static void stub_driver(void) {
-  load_cuda();
+  cuda_load();
   int version = -1;
   EXPECT(cuInit(0) == CUDA_ABI_STUB_LIBRARY && cuDriverGetVersion(&version) == CUDA_ABI_STUB_LIBRARY);
 }
 
 /* --driver 12020: cuBLAS of CUDA 13 does not start. */
 static void old_driver(void) {
-  open_cuda(1);
+  cuda_open(1);
   int version = -1;
   NEED(cuDriverGetVersion(&version));
   EXPECT(version == 12020);
@@ -44,12 +44,12 @@ static void old_driver(void) {
   *(void **)&create = face_function("libcublas.so.13", "cublasCreate_v2");
   struct cublasContext *handle;
   EXPECT(create(&handle) == CUBLAS_ABI_NOT_INITIALIZED);
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* CUDA_VISIBLE_DEVICES=2,0 of three */
 static void visible_devices(void) {
-  load_cuda();
+  cuda_load();
   NEED(cuInit(0));
   int count = 0, buses[2] = {0};
   NEED(cuDeviceGetCount(&count));
@@ -71,7 +71,7 @@ static void missing(void) {
 }
 
 static void names(void) {
-  open_cuda(1);
+  cuda_open(1);
   char name[64] = "", bus[32] = "";
   NEED(cuDeviceGetName(name, sizeof name, 0));
   EXPECT(!strcmp(name, "gpusim (CUDA 8.0)"));
@@ -81,7 +81,7 @@ static void names(void) {
   NEED(cuGetErrorName(CUDA_ABI_OUT_OF_MEMORY, &text));
   EXPECT(!strcmp(text, "CUDA_ERROR_OUT_OF_MEMORY"));
   EXPECT(cuGetErrorString(12345, &text) == CUDA_ABI_INVALID_VALUE && !text);
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -90,11 +90,11 @@ static void names(void) {
 
 /* --memory 1M */
 static void out_of_memory(void) {
-  open_cuda(1);
+  cuda_open(1);
   size_t free_bytes, total;
   NEED(cuMemGetInfo_v2(&free_bytes, &total));
   EXPECT(total == 1 << 20 && free_bytes == total);
-  cuda_abi_address first = allocate(3 << 18), second;
+  cuda_abi_address first = cuda_allocate(3 << 18), second;
   EXPECT(cuMemAlloc_v2(&second, (1 << 18) + 1) == CUDA_ABI_OUT_OF_MEMORY);
   NEED(cuMemAlloc_v2(&second, 1 << 18));
   NEED(cuMemGetInfo_v2(&free_bytes, &total));
@@ -104,29 +104,29 @@ static void out_of_memory(void) {
   NEED(cuMemGetInfo_v2(&free_bytes, &total));
   EXPECT(free_bytes == total);
   EXPECT(cuMemAlloc_v2(&first, 0) == CUDA_ABI_INVALID_VALUE);
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* --fault allocation:2 */
 static void second_allocation(void) {
-  open_cuda(1);
-  cuda_abi_address first = allocate(100), second;
+  cuda_open(1);
+  cuda_abi_address first = cuda_allocate(100), second;
   EXPECT(cuMemAlloc_v2(&second, 100) == CUDA_ABI_OUT_OF_MEMORY);
-  second = allocate(100);
+  second = cuda_allocate(100);
   NEED(cuMemFree_v2(first));
   NEED(cuMemFree_v2(second));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* --fault allocation:2,create:2,create:5 */
 static void second_creation(void) {
-  open_cuda(1);
-  void *pinned = allocate_pinned(100);
+  cuda_open(1);
+  void *pinned = cuda_pin(100);
   cuda_abi_address address;
   EXPECT(cuMemAlloc_v2(&address, 100) == CUDA_ABI_OUT_OF_MEMORY); /* pinned memory counts, too */
-  struct CUstream_st *stream = make_stream(0), *second;
+  struct CUstream_st *stream = cuda_stream(0), *second;
   EXPECT(cuStreamCreate(&second, 0) == CUDA_ABI_OUT_OF_MEMORY);
-  struct CUevent_st *event = make_event();
+  struct CUevent_st *event = cuda_event();
   abi_enum (*create)(struct cublasContext **), (*destroy)(struct cublasContext *);
   *(void **)&create = face_function("libcublas.so.13", "cublasCreate_v2");
   *(void **)&destroy = face_function("libcublas.so.13", "cublasDestroy_v2");
@@ -137,59 +137,59 @@ static void second_creation(void) {
   NEED(cuMemFreeHost(pinned));
   NEED(cuStreamDestroy_v2(stream));
   NEED(cuEventDestroy_v2(event));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* --fault allocation:1 */
 static void first_pinned(void) {
-  open_cuda(1);
+  cuda_open(1);
   void *pinned;
   EXPECT(cuMemHostAlloc(&pinned, 100, 0) == CUDA_ABI_OUT_OF_MEMORY);
   NEED(cuMemHostAlloc(&pinned, 100, 0));
   NEED(cuMemFreeHost(pinned));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* --fault copy:2+@1 */
 static void later_copies_of_second(void) {
-  open_cuda(2);
+  cuda_open(2);
   for (int i = 0; i < 2; i++) {
-    NEED(cuCtxSetCurrent(contexts[i]));
-    cuda_abi_address address = allocate(100);
+    NEED(cuCtxSetCurrent(cuda_contexts[i]));
+    cuda_abi_address address = cuda_allocate(100);
     NEED(cuMemsetD8Async(address, 0, 100, NULL));
     for (int k = 0; k < 3; k++) EXPECT((cuMemsetD8Async(address, 0, 100, NULL) != 0) == (i == 1));
     NEED(cuMemFree_v2(address));
   }
-  close_cuda(2);
+  cuda_close(2);
 }
 
 /* A device that is lost at its second copy, however it is told: every later call fails, the other device goes on, and
  * nobody is blamed for what can no longer be freed. */
 static void use_lost_device(bool late) {
-  open_cuda(2);
+  cuda_open(2);
   unsigned host[WORDS];
-  NEED(cuCtxSetCurrent(contexts[1]));
-  cuda_abi_address other = allocate(4 * WORDS);
-  NEED(cuCtxSetCurrent(contexts[0]));
-  cuda_abi_address address = allocate(4 * WORDS), more;
-  struct CUstream_st *stream = make_stream(CUDA_ABI_STREAM_NON_BLOCKING);
-  struct CUevent_st *event = make_event();
+  NEED(cuCtxSetCurrent(cuda_contexts[1]));
+  cuda_abi_address other = cuda_allocate(4 * WORDS);
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
+  cuda_abi_address address = cuda_allocate(4 * WORDS), more;
+  struct CUstream_st *stream = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
+  struct CUevent_st *event = cuda_event();
   NEED(cuMemsetD32Async(address, 1, WORDS, stream));
   EXPECT(cuMemsetD32Async(address, 2, WORDS, stream) == (late ? CUDA_ABI_SUCCESS : CUDA_ABI_LAUNCH_FAILED));
   EXPECT(cuEventRecord(event, stream) == (late ? CUDA_ABI_SUCCESS : CUDA_ABI_LAUNCH_FAILED));
-  NEED(cuCtxSetCurrent(contexts[1]));
+  NEED(cuCtxSetCurrent(cuda_contexts[1]));
   NEED(cuStreamWaitEvent(NULL, event, 0)); /* never hangs */
   NEED(cuMemsetD32Async(other, 3, WORDS, NULL));
   NEED(cuMemcpyDtoHAsync_v2(host, other, 4 * WORDS, NULL));
   EXPECT(host[0] == 3);
   NEED(cuMemFree_v2(other));
-  NEED(cuCtxSetCurrent(contexts[0]));
+  NEED(cuCtxSetCurrent(cuda_contexts[0]));
   EXPECT(cuStreamSynchronize(stream) == CUDA_ABI_LAUNCH_FAILED);
   EXPECT(cuMemAlloc_v2(&more, 100) == CUDA_ABI_LAUNCH_FAILED);
   EXPECT(cuMemFree_v2(address) == CUDA_ABI_LAUNCH_FAILED);
   EXPECT(cuStreamDestroy_v2(stream) == CUDA_ABI_LAUNCH_FAILED);
   EXPECT(cuEventDestroy_v2(event) == CUDA_ABI_LAUNCH_FAILED);
-  close_cuda(2);
+  cuda_close(2);
 }
 
 /* --fault lost:copy:2@0 */
@@ -204,8 +204,8 @@ static void lost_late(void) {
 
 /* --fault slow */
 static void slow_device(void) {
-  open_cuda(1);
-  cuda_abi_address address = allocate(100);
+  cuda_open(1);
+  cuda_abi_address address = cuda_allocate(100);
   struct CUevent_st *events[2];
   for (int i = 0; i < 2; i++) NEED(cuEventCreate(&events[i], 0));
   NEED(cuEventRecord(events[0], NULL));
@@ -217,7 +217,7 @@ static void slow_device(void) {
   EXPECT(milliseconds >= 10);
   for (int i = 0; i < 2; i++) NEED(cuEventDestroy_v2(events[i]));
   NEED(cuMemFree_v2(address));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -225,12 +225,12 @@ static void slow_device(void) {
  */
 
 static void counters(void) {
-  open_cuda(1);
+  cuda_open(1);
   void (*read)(const sim_device *, sim_counters *);
   *(void **)&read = face_function("libgpusim.so", "sim_counters_read");
   sim_counters before, after;
-  cuda_abi_address one = allocate(1000), other = allocate(1000);
-  unsigned *host = allocate_pinned(1000);
+  cuda_abi_address one = cuda_allocate(1000), other = cuda_allocate(1000);
+  unsigned *host = cuda_pin(1000);
   read(NULL, &before);
   EXPECT(before.occasions[SIM_ALLOCATION] == 3 && before.memory_used == 2048 && before.memory_peak == 2048);
   NEED(cuMemsetD8Async(one, 0, 1000, NULL));
@@ -246,7 +246,7 @@ static void counters(void) {
   NEED(cuMemFreeHost(host));
   NEED(cuMemFree_v2(one));
   NEED(cuMemFree_v2(other));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 const program fault_programs[] = {

@@ -47,11 +47,11 @@ static void run_steps(const training *t, manner how, uint64_t *waits, uint64_t *
 }
 
 static void with_training(void (*use)(const training *t)) {
-  open_cuda(1);
-  training t = {.stream = make_stream(CUDA_ABI_STREAM_NON_BLOCKING), .buffer = allocate(4 * WORDS)};
+  cuda_open(1);
+  training t = {.stream = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING), .buffer = cuda_allocate(4 * WORDS)};
   for (int i = 0; i < 2; i++) {
-    t.events[i] = make_event();
-    t.staging[i] = allocate_pinned(4 * WORDS);
+    t.events[i] = cuda_event();
+    t.staging[i] = cuda_pin(4 * WORDS);
   }
   use(&t);
   NEED(cuStreamSynchronize(t.stream));
@@ -61,7 +61,7 @@ static void with_training(void (*use)(const training *t)) {
   }
   NEED(cuMemFree_v2(t.buffer));
   NEED(cuStreamDestroy_v2(t.stream));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* --pace behind: each manner is told apart from the others. */
@@ -92,8 +92,8 @@ static void waits_late(void) {
 
 /* Any pace: what is done is no wait, and a copy into pageable memory always is one. */
 static void waits_for_nothing(void) {
-  open_cuda(1);
-  cuda_abi_address buffer = allocate(4 * WORDS);
+  cuda_open(1);
+  cuda_abi_address buffer = cuda_allocate(4 * WORDS);
   unsigned host[WORDS];
   sim_counters before, after;
   NEED(cuMemsetD32Async(buffer, 8, WORDS, NULL));
@@ -104,22 +104,22 @@ static void waits_for_nothing(void) {
   NEED(cuMemFree_v2(buffer));
   read_counters(&after);
   EXPECT(host[WORDS - 1] == 8 && after.occasions[SIM_HOST_WAIT] == before.occasions[SIM_HOST_WAIT] + 1);
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* --fault wait:1+: a wait fails when it is asked for, not within a call that happens to wait. */
 static void wait_fails(void) {
-  open_cuda(1);
-  cuda_abi_address buffer = allocate(4 * WORDS);
+  cuda_open(1);
+  cuda_abi_address buffer = cuda_allocate(4 * WORDS);
   NEED(cuMemsetD32Async(buffer, 8, WORDS, NULL));
   EXPECT(cuStreamSynchronize(NULL) == CUDA_ABI_UNKNOWN);
   NEED(cuMemFree_v2(buffer));
-  close_cuda(1);
+  cuda_close(1);
 }
 
 /* HIP waits for the device before it frees pinned memory; CUDA does not say so, there it is a mistake. */
 static void hip_frees_pinned(void) {
-  load_hip();
+  hip_load();
   void *buffer, *pinned;
   NEED(hipMalloc(&buffer, 4 * WORDS));
   NEED(hipHostMalloc(&pinned, 4 * WORDS, 0));
