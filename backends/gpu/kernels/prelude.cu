@@ -151,3 +151,78 @@ DEVICE float not_a_number(float) { return __int_as_float(0x7fc00000); }
 DEVICE double not_a_number(double) { return (double)__int_as_float(0x7fc00000); }
 DEVICE float infinity(float) { return __int_as_float(0x7f800000); }
 DEVICE double infinity(double) { return (double)__int_as_float(0x7f800000); }
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Sums and the like over threads of a block, which has GPU_BLOCK of them in these kernels. How many threads share one result
+ * follows from shapes alone, so that results are the same on every device.
+ */
+#define GPU_BLOCK 256
+
+/* The value of the lane whose number differs in `bits`, which are less than 32: warps of 64 are two of 32 here. */
+#ifdef __CUDACC_RTC__
+#define OTHER_LANE(value, bits) __shfl_xor_sync(0xffffffffu, value, bits, 32)
+#else
+#define OTHER_LANE(value, bits) __shfl_xor(value, bits, 32)
+#endif
+template <typename V> DEVICE V of_other_lane(V value, int bits) { return OTHER_LANE(value, bits); }
+
+struct two_sums {
+  double first, second;
+};
+DEVICE two_sums of_other_lane(two_sums value, int bits) {
+  two_sums other = {OTHER_LANE(value.first, bits), OTHER_LANE(value.second, bits)};
+  return other;
+}
+
+struct addition {
+  template <typename V> DEVICE V join(V a, V b) { return a + b; }
+  DEVICE two_sums join(two_sums a, two_sums b) {
+    two_sums sum = {a.first + b.first, a.second + b.second};
+    return sum;
+  }
+};
+
+/* A team is `lanes` neighbouring threads, a power of 2 up to GPU_BLOCK; the block has GPU_BLOCK / lanes of them. Joins the values
+ * of each team and gives the result to all of its threads. All threads of the block come here. `shared` has room for
+ * GPU_BLOCK / 32 values. */
+template <typename J, typename V> DEVICE V team_join(V value, V *shared, int lanes) {
+  for (int bits = (lanes < 32 ? lanes : 32) / 2; bits > 0; bits /= 2)
+    value = J::join(value, of_other_lane(value, bits));
+  if (lanes <= 32) return value;
+  int parts = lanes / 32, first = (int)threadIdx.x / lanes * parts;
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
+  __syncthreads();
+  value = shared[first];
+  for (int part = 1; part < parts; part++) value = J::join(value, shared[first + part]);
+  return value;
+}
+
+/* Here the block is GPU_BLOCK / width strips of `width` threads, a power of 2: thread i of each strip has a part of result
+ * i. Joins these parts and gives the results to the first strip. All threads of the block come here. `shared` has room
+ * for GPU_BLOCK values. */
+template <typename J, typename V> DEVICE V strips_join(V value, V *shared, int width) {
+  __syncthreads();
+  shared[threadIdx.x] = value;
+  for (int half = GPU_BLOCK / 2; half >= width; half /= 2) {
+    __syncthreads();
+    if ((int)threadIdx.x < half) shared[threadIdx.x] = J::join(shared[threadIdx.x], shared[threadIdx.x + half]);
+  }
+  return shared[threadIdx.x];
+}
+
+/* Σ value(i) for i from `first` in steps up to `end`. Eight at a time are added in N, which is fast and has eight reads
+ * under way, then to the long sum in W, which is exact enough. */
+template <typename W, typename N, typename F> DEVICE W sum_each(i64 first, i64 end, i64 step, F value) {
+  W total = 0;
+  i64 i = first;
+  for (; i + 7 * step < end; i += 8 * step) {
+    N some = (N)value(i);
+#pragma unroll
+    for (int k = 1; k < 8; k++) some += (N)value(i + k * step);
+    total += (W)some;
+  }
+  N rest = 0;
+  for (; i < end; i += step) rest += (N)value(i);
+  return total + (W)rest;
+}
