@@ -140,3 +140,32 @@ DEVICE float not_a_number(float) { return __int_as_float(0x7fc00000); }
 DEVICE double not_a_number(double) { return (double)__int_as_float(0x7fc00000); }
 DEVICE float infinity(float) { return __int_as_float(0x7f800000); }
 DEVICE double infinity(double) { return (double)__int_as_float(0x7f800000); }
+
+/* Activations, of products and by themselves alike; `activation` is a helio_activation up to GELU_TANH, 0 for none. */
+enum { LINEAR = 1, RELU, SIGMOID, TANH, SOFTPLUS, SWISH, GELU, GELU_TANH };
+
+template <typename V> DEVICE V relu(V x) { return x > (V)0 || x != x ? x : (V)0; }
+template <typename V> DEVICE V sigmoid(V x) { return (V)1 / ((V)1 + exp(-x)); }
+template <typename V> DEVICE V softplus(V x) { return (x > (V)0 ? x : (V)0) + log1p(exp(x > (V)0 ? -x : x)); }
+template <typename V> DEVICE V swish(V x) { return x / ((V)1 + exp(-x)); }
+template <typename V> DEVICE V gelu(V x) { return (V)0.5 * x * erfc(x * (V)-0.70710678118654752440); }
+/* 0.5 (1 + tanh(a)) is sigmoid(2 a), which does not cancel. */
+template <typename V> DEVICE V gelu_tanh(V x) {
+  return x / ((V)1 + exp((V)-1.5957691216057307117 * (x + (V)0.044715 * x * x * x)));
+}
+
+template <typename V> DEVICE V activate(u32 activation, V x) {
+  switch (activation) {
+  case RELU: return relu(x);
+  case SIGMOID: return sigmoid(x);
+  case TANH: return tanh(x);
+  case SOFTPLUS: return softplus(x);
+  case SWISH: return swish(x);
+  case GELU: return gelu(x);
+  case GELU_TANH: return gelu_tanh(x);
+  default: return x;
+  }
+}
+/* Integers have no more than RELU. */
+DEVICE i32 activate(u32 activation, i32 x) { return activation == RELU && x < 0 ? 0 : x; }
+DEVICE i64 activate(u32 activation, i64 x) { return activation == RELU && x < 0 ? 0 : x; }
