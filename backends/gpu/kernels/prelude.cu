@@ -112,15 +112,26 @@ struct axes {
   int unused;
 };
 
+/* Whole numbers that are not negative: in 32 bits where both fit, which is several times faster. */
+DEVICE i64 quotient(i64 number, i64 by) {
+  if (((u64)number | (u64)by) >> 32 == 0) return (i64)((u32)number / (u32)by);
+  return number / by;
+}
+
 /* Where element `i` of a tensor with these extents, counted row by row, lies with these strides. */
 DEVICE i64 place_of(const axes &shape, i64 i) {
   i64 place = 0;
-  for (int axis = shape.rank - 1; axis >= 0; axis--) {
-    i64 extent = shape.extent[axis], next = i / extent;
+  for (int axis = shape.rank - 1; axis > 0; axis--) {
+    i64 extent = shape.extent[axis], next = quotient(i, extent);
     place += (i - next * extent) * shape.stride[axis];
     i = next;
   }
-  return place;
+  return shape.rank == 0 ? 0 : place + i * shape.stride[0];
+}
+
+/* Element i of indices, which are int64 (`wide`) or int32. */
+DEVICE i64 index_at(const void *indices, int wide, i64 i) {
+  return wide != 0 ? ((const i64 *)indices)[i] : (i64)((const i32 *)indices)[i];
 }
 
 /* See helio_status_word: of several threads the one that changes `code` writes. */
