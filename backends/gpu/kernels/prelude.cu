@@ -152,6 +152,35 @@ DEVICE double not_a_number(double) { return (double)__int_as_float(0x7fc00000); 
 DEVICE float infinity(float) { return __int_as_float(0x7f800000); }
 DEVICE double infinity(double) { return (double)__int_as_float(0x7f800000); }
 
+/* Activations, of products and by themselves alike; `activation` is a helio_activation up to GELU_TANH, 0 for none. */
+enum { LINEAR = 1, RELU, SIGMOID, TANH, SOFTPLUS, SWISH, GELU, GELU_TANH };
+
+template <typename V> DEVICE V relu(V x) { return x > (V)0 || x != x ? x : (V)0; }
+template <typename V> DEVICE V sigmoid(V x) { return (V)1 / ((V)1 + exp(-x)); }
+template <typename V> DEVICE V softplus(V x) { return (x > (V)0 ? x : (V)0) + log1p(exp(x > (V)0 ? -x : x)); }
+template <typename V> DEVICE V swish(V x) { return x / ((V)1 + exp(-x)); }
+template <typename V> DEVICE V gelu(V x) { return (V)0.5 * x * erfc(x * (V)-0.70710678118654752440); }
+/* 0.5 (1 + tanh(a)) is sigmoid(2 a), which does not cancel. */
+template <typename V> DEVICE V gelu_tanh(V x) {
+  return x / ((V)1 + exp((V)-1.5957691216057307117 * (x + (V)0.044715 * x * x * x)));
+}
+
+template <typename V> DEVICE V activate(u32 activation, V x) {
+  switch (activation) {
+  case RELU: return relu(x);
+  case SIGMOID: return sigmoid(x);
+  case TANH: return tanh(x);
+  case SOFTPLUS: return softplus(x);
+  case SWISH: return swish(x);
+  case GELU: return gelu(x);
+  case GELU_TANH: return gelu_tanh(x);
+  default: return x;
+  }
+}
+/* Integers have no more than RELU. */
+DEVICE i32 activate(u32 activation, i32 x) { return activation == RELU && x < 0 ? 0 : x; }
+DEVICE i64 activate(u32 activation, i64 x) { return activation == RELU && x < 0 ? 0 : x; }
+
 /* ---------------------------------------------------------------------------------------------------------------------
  * Sums and the like over threads of a block, which has GPU_BLOCK of them in these kernels. How many threads share one result
  * follows from shapes alone, so that results are the same on every device.
@@ -226,3 +255,29 @@ template <typename W, typename N, typename F> DEVICE W sum_each(i64 first, i64 e
   for (; i < end; i += step) rest += (N)value(i);
   return total + (W)rest;
 }
+
+/* Which row a thread works on, and which lane of its team it is. */
+struct seat {
+  i64 row;
+  int lane, lanes;
+};
+DEVICE seat seat_at(i64 base, int lanes) {
+  seat seat = {base + (int)threadIdx.x / lanes, (int)threadIdx.x % lanes, lanes};
+  return seat;
+}
+
+/* Goes over all rows, so that all threads of a block go round equally often. */
+#define FOR_ROWS(at, rows, lanes)                                                                                      \
+  for (i64 base = (i64)blockIdx.x * (GPU_BLOCK / lanes); base < rows; base += (i64)gridDim.x * (GPU_BLOCK / lanes))    \
+    for (seat at = seat_at(base, lanes), *once = &at; once != 0; once = 0)
+
+#define FOR_COLUMNS(i, at, rows, columns)                                                                              \
+  for (i64 i = at.lane; at.row < rows && i < columns; i += at.lanes)
+
+/* Σ value(column) over the row, to all lanes of its team. */
+#if TYPE != 0
+template <typename F> DEVICE double row_sum(seat at, i64 rows, i64 columns, double *shared, F value) {
+  double sum = at.row < rows ? sum_each<double, A>(at.lane, columns, at.lanes, value) : 0;
+  return team_join<addition>(sum, shared, at.lanes);
+}
+#endif

@@ -12,37 +12,14 @@ struct larger {
   DEVICE A join(A a, A b) { return b > a ? b : a; }
 };
 
-/* Which row a thread works on, and which lane of its team it is. */
-struct seat {
-  i64 row;
-  int lane, lanes;
-};
-DEVICE seat seat_at(i64 base, int lanes) {
-  seat seat = {base + (int)threadIdx.x / lanes, (int)threadIdx.x % lanes, lanes};
-  return seat;
-}
-
-/* Goes over all rows, so that all threads of a block go round equally often. */
-#define FOR_ROWS(at, rows, lanes)                                                                                      \
-  for (i64 base = (i64)blockIdx.x * (GPU_BLOCK / lanes); base < rows; base += (i64)gridDim.x * (GPU_BLOCK / lanes))    \
-    for (seat at = seat_at(base, lanes), *once = &at; once != 0; once = 0)
-
-#define FOR_COLUMNS(i, at, rows, columns)                                                                              \
-  for (i64 i = at.lane; at.row < rows && i < columns; i += at.lanes)
-
 DEVICE A largest_of(const T *x, seat at, i64 rows, i64 columns, A *shared) {
   A best = -infinity((A)0);
   FOR_COLUMNS(i, at, rows, columns) best = larger::join(best, load(x + at.row * columns + i));
   return team_join<larger>(best, shared, at.lanes);
 }
 
-template <typename F> DEVICE double sum_of(seat at, i64 rows, i64 columns, double *shared, F value) {
-  double sum = at.row < rows ? sum_each<double, A>(at.lane, columns, at.lanes, value) : 0;
-  return team_join<addition>(sum, shared, at.lanes);
-}
-
 DEVICE double exp_sum_of(const T *x, A largest, seat at, i64 rows, i64 columns, double *shared) {
-  return sum_of(at, rows, columns, shared, [&](i64 i) { return exponential(load(x + at.row * columns + i) - largest); });
+  return row_sum(at, rows, columns, shared, [&](i64 i) { return exponential(load(x + at.row * columns + i) - largest); });
 }
 
 /* The largest element itself gives 1: what is left when that is taken off may be tiny. */
@@ -79,7 +56,7 @@ KERNEL log_softmax(const T *x, T *y, i64 rows, i64 columns, int lanes) {
 KERNEL softmax_grad(const T *dy, const T *y, T *dx, i64 rows, i64 columns, int lanes) {
   __shared__ double shared[GPU_BLOCK / 32];
   FOR_ROWS(at, rows, lanes) {
-    A mean = (A)sum_of(at, rows, columns, shared, [&](i64 i) {
+    A mean = (A)row_sum(at, rows, columns, shared, [&](i64 i) {
       return load(dy + at.row * columns + i) * load(y + at.row * columns + i);
     });
     FOR_COLUMNS(i, at, rows, columns) {
@@ -93,7 +70,7 @@ KERNEL softmax_grad(const T *dy, const T *y, T *dx, i64 rows, i64 columns, int l
 KERNEL log_softmax_grad(const T *dy, const T *y, T *dx, i64 rows, i64 columns, int lanes) {
   __shared__ double shared[GPU_BLOCK / 32];
   FOR_ROWS(at, rows, lanes) {
-    A sum = (A)sum_of(at, rows, columns, shared, [&](i64 i) { return load(dy + at.row * columns + i); });
+    A sum = (A)row_sum(at, rows, columns, shared, [&](i64 i) { return load(dy + at.row * columns + i); });
     FOR_COLUMNS(i, at, rows, columns) {
       i64 place = at.row * columns + i;
       store(dx + place, load(dy + place) - exponential(load(y + place)) * sum);
@@ -131,7 +108,7 @@ DEVICE two_sums label_sums(const T *x, const T *labels, A largest, seat at, i64 
   FOR_COLUMNS(i, at, rows, columns) {
     A label = load(labels + at.row * columns + i);
     sums.first += (double)label;
-    sums.second += (double)label * (double)(load(x + at.row * columns + i) - largest);
+    if (label != 0) sums.second += (double)label * (double)(load(x + at.row * columns + i) - largest);
   }
   return team_join<addition>(sums, shared, at.lanes);
 }
