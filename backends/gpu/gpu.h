@@ -19,7 +19,8 @@
 /* Threads of a block where nothing else speaks: four or eight warps on every device there is. */
 #define GPU_BLOCK 256
 
-typedef struct gpu_physical gpu_physical; /* a card: context, facts, compiled modules. device.c and module.c */
+typedef struct gpu_physical gpu_physical;   /* a card: context, facts, compiled modules. device.c and module.c */
+typedef struct gpu_libraries gpu_libraries; /* what a device keeps of the vendor's libraries. libraries.c */
 
 struct helio_plugin_state {
   const helio_host *host;
@@ -34,6 +35,7 @@ struct helio_backend_device {
   helio_plugin_state *state;
   gpu_physical *physical;
   const vendor_facts *facts; /* of the card */
+  gpu_libraries *libraries;  /* NULL before they are first used; gpu_libraries_close() of libraries.h ends them */
 };
 
 struct helio_buffer {
@@ -44,8 +46,8 @@ struct helio_buffer {
 struct helio_stream {
   helio_backend_device *device;
   vendor_stream *native;
-  vendor_blas *blas; /* made when first used: a library's handle works on one stream at a time */
-  vendor_dnn *dnn;
+  vendor_blas *blas; /* both made when first used: a library's handle works on one stream at a time. */
+  vendor_dnn *dnn;   /* gpu_stream_libraries_close() of libraries.h ends them */
 };
 
 struct helio_event {
