@@ -19,7 +19,13 @@
   X(softmax_grad)                                                                                                      \
   X(log_softmax_grad)                                                                                                  \
   X(sparse_cross_entropy)                                                                                              \
-  X(cross_entropy)
+  X(cross_entropy)                                                                                                     \
+  X(moments)                                                                                                           \
+  X(normalize)                                                                                                         \
+  X(normalize_grad_sums)                                                                                               \
+  X(normalize_grad_input)                                                                                              \
+  X(layer_norm)                                                                                                        \
+  X(layer_norm_grad)
 #define LIBRARIES_KERNELS(X)
 
 #define KERNELS(X)                                                                                                     \
