@@ -25,7 +25,13 @@
   X(normalize_grad_sums)                                                                                               \
   X(normalize_grad_input)                                                                                              \
   X(layer_norm)                                                                                                        \
-  X(layer_norm_grad)
+  X(layer_norm_grad)                                                                                                   \
+  X(combine_rows)                                                                                                      \
+  X(sgd_update)                                                                                                        \
+  X(adam_update)                                                                                                       \
+  X(nadam_update)                                                                                                      \
+  X(rmsprop_update)                                                                                                    \
+  X(adagrad_update)
 #define LIBRARIES_KERNELS(X)
 
 #define KERNELS(X)                                                                                                     \
