@@ -26,7 +26,12 @@
   X(normalize_grad_input)                                                                                              \
   X(layer_norm)                                                                                                        \
   X(layer_norm_grad)
-#define LIBRARIES_KERNELS(X)
+#define LIBRARIES_KERNELS(X)                                                                                           \
+  X(matmul)                                                                                                            \
+  X(max_pool)                                                                                                          \
+  X(max_pool_grad)                                                                                                     \
+  X(average_pool)                                                                                                      \
+  X(average_pool_grad)
 
 #define KERNELS(X)                                                                                                     \
   ELEMENTWISE_KERNELS(X)                                                                                               \

@@ -5,12 +5,6 @@
 
 #include "libraries.h"
 
-/* As `axes` of kernels/prelude.cu. */
-typedef struct gpu_axes {
-  int64_t extent[HELIO_MAX_RANK], stride[HELIO_MAX_RANK];
-  int32_t rank, unused;
-} gpu_axes;
-
 /* Rows and columns of a block's part of a product, as TILE of kernels/product.cu. */
 #define GPU_TILE 64
 
