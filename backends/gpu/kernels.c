@@ -32,7 +32,12 @@
   X(nadam_update)                                                                                                      \
   X(rmsprop_update)                                                                                                    \
   X(adagrad_update)
-#define LIBRARIES_KERNELS(X)
+#define LIBRARIES_KERNELS(X)                                                                                           \
+  X(matmul)                                                                                                            \
+  X(max_pool)                                                                                                          \
+  X(max_pool_grad)                                                                                                     \
+  X(average_pool)                                                                                                      \
+  X(average_pool_grad)
 
 #define KERNELS(X)                                                                                                     \
   ELEMENTWISE_KERNELS(X)                                                                                               \
