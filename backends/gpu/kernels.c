@@ -19,8 +19,25 @@
   X(softmax_grad)                                                                                                      \
   X(log_softmax_grad)                                                                                                  \
   X(sparse_cross_entropy)                                                                                              \
-  X(cross_entropy)
-#define LIBRARIES_KERNELS(X)
+  X(cross_entropy)                                                                                                     \
+  X(moments)                                                                                                           \
+  X(normalize)                                                                                                         \
+  X(normalize_grad_sums)                                                                                               \
+  X(normalize_grad_input)                                                                                              \
+  X(layer_norm)                                                                                                        \
+  X(layer_norm_grad)                                                                                                   \
+  X(combine_rows)                                                                                                      \
+  X(sgd_update)                                                                                                        \
+  X(adam_update)                                                                                                       \
+  X(nadam_update)                                                                                                      \
+  X(rmsprop_update)                                                                                                    \
+  X(adagrad_update)
+#define LIBRARIES_KERNELS(X)                                                                                           \
+  X(matmul)                                                                                                            \
+  X(max_pool)                                                                                                          \
+  X(max_pool_grad)                                                                                                     \
+  X(average_pool)                                                                                                      \
+  X(average_pool_grad)
 
 #define KERNELS(X)                                                                                                     \
   ELEMENTWISE_KERNELS(X)                                                                                               \
