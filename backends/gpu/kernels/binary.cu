@@ -4,8 +4,6 @@
  * innermost axis operands go by steps of 0 or 1, so that packs are read as they are or made of one element. */
 
 #if IS_FLOAT
-DEVICE float power_of(float a, float b) { return powf(a, b); }
-DEVICE double power_of(double a, double b) { return pow(a, b); }
 DEVICE A quotient_of(A a, A b) { return a / b; }
 #else
 /* Division by zero gives 0; the lowest integer by -1 wraps to itself. */
@@ -41,7 +39,7 @@ DEVICE void map(R *y, const T *a, const T *b, const broadcast &shape, i64 count,
 }
 
 #define BINARY(name, R, V, value)                                                                                      \
-  KERNEL name(R *y, const T *a, const T *b, broadcast shape, i64 count) {                                              \
+  KERNEL binary_##name(R *y, const T *a, const T *b, broadcast shape, i64 count) {                                              \
     map(y, a, b, shape, count, [](A a, A b) -> V { return (V)(value); });                                              \
   }
 
@@ -49,12 +47,12 @@ DEVICE void map(R *y, const T *a, const T *b, const broadcast &shape, i64 count,
 BINARY(add, T, A, (W)a + (W)b)
 BINARY(sub, T, A, (W)a - (W)b)
 BINARY(mul, T, A, (W)a * (W)b)
-BINARY(div_, T, A, quotient_of(a, b))
+BINARY(div, T, A, quotient_of(a, b))
 BINARY(maximum, T, A, a > b || a != a ? a : b)
 BINARY(minimum, T, A, a < b || a != a ? a : b)
 #endif
 #if IS_FLOAT
-BINARY(pow_, T, A, power_of(a, b))
+BINARY(pow, T, A, pow(a, b))
 #endif
 BINARY(equal, b8, bool, a == b)
 BINARY(not_equal, b8, bool, a != b)

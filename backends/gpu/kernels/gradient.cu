@@ -3,29 +3,23 @@
  * large that the derivative is 0 or 1 it is replaced by a smaller one, lest a part of the formula overflow. */
 
 #if IS_FLOAT
-DEVICE float exponential(float x) { return expf(x); }
-DEVICE double exponential(double x) { return exp(x); }
-DEVICE float error_complement(float x) { return erfcf(x); }
-DEVICE double error_complement(double x) { return erfc(x); }
-
 DEVICE A within(A x, A limit) { return x > limit ? limit : x < -limit ? -limit : x; }
-DEVICE A sigmoid_of(A x) { return (A)1 / ((A)1 + exponential(-x)); }
 
 DEVICE A swish_slope(A x) {
   x = within(x, (A)800);
-  A s = sigmoid_of(x);
+  A s = sigmoid(x);
   return s * ((A)1 + x * ((A)1 - s));
 }
 
 DEVICE A gelu_slope(A x) {
   x = within(x, (A)40);
-  A distribution = (A)0.5 * error_complement(x * (A)-0.70710678118654752440);
-  return distribution + x * (A)0.39894228040143267794 * exponential((A)-0.5 * x * x);
+  A distribution = (A)0.5 * erfc(x * (A)-0.70710678118654752440);
+  return distribution + x * (A)0.39894228040143267794 * exp((A)-0.5 * x * x);
 }
 
 DEVICE A gelu_tanh_slope(A x) {
   x = within(x, (A)30);
-  A square = x * x, s = sigmoid_of(x * ((A)1.5957691216057307117 + (A)0.071354816272600247 * square));
+  A square = x * x, s = sigmoid(x * ((A)1.5957691216057307117 + (A)0.071354816272600247 * square));
   return s * ((A)1 + x * ((A)1.5957691216057307117 + (A)0.214064448817800741 * square) * ((A)1 - s));
 }
 #endif
@@ -42,7 +36,7 @@ template <typename F> DEVICE void map(T *dx, const T *dy, const T *v, i64 count,
 }
 
 #define GRADIENT(name, value)                                                                                          \
-  KERNEL name##_gradient(T *dx, const T *dy, const T *v, i64 count, int wide, double parameter) {                      \
+  KERNEL gradient_##name(T *dx, const T *dy, const T *v, i64 count, int wide, double parameter) {                      \
     A alpha = (A)parameter;                                                                                            \
     map(dx, dy, v, count, wide, [=](A dy, A v) -> A { return value; });                                                \
   }
@@ -52,7 +46,7 @@ GRADIENT(relu, v <= (A)0 ? (A)0 : dy)
 #if IS_FLOAT
 GRADIENT(sigmoid, dy * (v * ((A)1 - v)))
 GRADIENT(tanh, dy * ((A)1 - v * v))
-GRADIENT(softplus, dy * sigmoid_of(v))
+GRADIENT(softplus, dy * sigmoid(v))
 GRADIENT(swish, dy * swish_slope(v))
 GRADIENT(gelu, dy * gelu_slope(v))
 GRADIENT(gelu_tanh, dy * gelu_tanh_slope(v))

@@ -27,22 +27,25 @@ DEVICE words philox(u64 key, u64 step, u64 block) {
   return c;
 }
 
-/* Calls make(element, words) for every element, `each` words at a time, and writes what it gives. A thread's block
- * begins up to 3 words before the first element's. */
-template <typename M, int each, typename F> DEVICE void generate(M *y, const draw &of, F make) {
+/* Writes make(x, words) for every element, `each` words at a time; x is what `source` has there, 0 if there is none. A
+ * thread's block begins up to 3 words before the first element's. */
+template <typename M, int each, typename F> DEVICE void generate(M *y, const M *source, const draw &of, F make) {
   const int n = 4 / each;
   i64 skipped = (i64)(of.base % 4) / each;
   u64 first = of.base / 4;
   FOR_EACH(i, (skipped + of.count + n - 1) / n) {
     words drawn = philox(of.key, of.step, (first + (u64)i) << 2 >> 2);
     i64 element = i * n - skipped;
-    pack<M, n> out;
+    pack<M, n> part = {};
     if (of.wide && element + n <= of.count) {
-      for (int k = 0; k < n; k++) store(&out.item[k], make(element + k, &drawn.word[k * each]));
-      *(pack<M, n> *)(y + element) = out;
+      if (source) part = *(const pack<M, n> *)(source + element);
+      for (int k = 0; k < n; k++) store(&part.item[k], make(load(&part.item[k]), &drawn.word[k * each]));
+      *(pack<M, n> *)(y + element) = part;
     } else {
       for (int k = 0; k < n; k++) {
-        if (element + k >= 0 && element + k < of.count) store(&y[element + k], make(element + k, &drawn.word[k * each]));
+        if (element + k < 0 || element + k >= of.count) continue;
+        if (source) part.item[k] = source[element + k];
+        store(&y[element + k], make(load(&part.item[k]), &drawn.word[k * each]));
       }
     }
   }
@@ -50,14 +53,14 @@ template <typename M, int each, typename F> DEVICE void generate(M *y, const dra
 
 #if TYPE == 5
 KERNEL random_bits(i32 *y, draw of) {
-  generate<i32, 1>(y, of, [](i64, const u32 *word) -> i32 { return (i32)*word; });
+  generate<i32, 1>(y, (const i32 *)0, of, [](i32, const u32 *word) -> i32 { return (i32)*word; });
 }
 #endif
 
 #if TYPE == 1
 KERNEL random_uniform(float *y, draw of, double low, double high) {
   float start = (float)low, range = (float)high - (float)low;
-  generate<float, 1>(y, of, [=](i64, const u32 *word) -> float {
+  generate<float, 1>(y, (const float *)0, of, [=](float, const u32 *word) -> float {
     return (float)(i32)(*word >> 8) * 5.9604644775390625e-8f * range + start;
   });
 }
@@ -66,7 +69,7 @@ KERNEL random_uniform(float *y, draw of, double low, double high) {
 #if TYPE == 2
 KERNEL random_uniform(double *y, draw of, double low, double high) {
   double range = high - low;
-  generate<double, 2>(y, of, [=](i64, const u32 *word) -> double {
+  generate<double, 2>(y, (const double *)0, of, [=](double, const u32 *word) -> double {
     return low + range * ((double)(i64)(((u64)word[1] << 32 | word[0]) >> 11) * 1.1102230246251565404e-16);
   });
 }
@@ -75,7 +78,7 @@ KERNEL random_uniform(double *y, draw of, double low, double high) {
 #if TYPE == 1 || TYPE == 2
 KERNEL random_normal(T *y, draw of, double mean, double deviation) {
   const double turn = 6.283185307179586476925, unit = 2.3283064365386962891e-10; /* 2π, 2⁻³² */
-  generate<T, 2>(y, of, [=](i64, const u32 *word) -> T {
+  generate<T, 2>(y, (const T *)0, of, [=](A, const u32 *word) -> T {
     double number = sqrt(-2.0 * log(((double)word[0] + 1.0) * unit)) * cos(turn * ((double)word[1] * unit));
     return (T)mean + (T)deviation * (T)number;
   });
@@ -86,8 +89,8 @@ KERNEL random_normal(T *y, draw of, double mean, double deviation) {
 /* 0 where the uniform number × 2²⁴ is below the limit, else x ÷ kept. */
 KERNEL dropout(T *y, const T *x, draw of, int limit, double kept) {
   A divisor = (A)kept;
-  generate<T, 1>(y, of, [=](i64 element, const u32 *word) -> A {
-    return (i32)(*word >> 8) < limit ? (A)0 : load(x + element) / divisor;
+  generate<T, 1>(y, x, of, [=](A x, const u32 *word) -> A {
+    return (i32)(*word >> 8) < limit ? (A)0 : x / divisor;
   });
 }
 #endif

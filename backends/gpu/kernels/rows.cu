@@ -9,10 +9,6 @@ struct alignas(16) u128 {
 template <typename U> DEVICE void set_unit(U *unit, u64 pattern) { *unit = (U)pattern; }
 DEVICE void set_unit(u128 *unit, u64 pattern) { unit->half[0] = unit->half[1] = pattern; }
 
-DEVICE i64 index_at(const void *indices, int wide, i64 i) {
-  return wide ? ((const i64 *)indices)[i] : (i64)((const i32 *)indices)[i];
-}
-
 /* y[i] = x[index[i]], a row each. What names no row is reported and becomes zeros. */
 template <typename U>
 DEVICE void gather(U *y, const U *x, const void *indices, int wide_indices, i64 count, i64 rows, i64 row,

@@ -10,7 +10,6 @@
  *
  * Threads of a row, groups and blocks are powers of two. Halves are summed in `sums`, in float; else `sums` is y. */
 
-#define BLOCK 256
 #define LOOK  1024 /* indices at a time */
 #define AHEAD 16   /* rows that are read before they are added */
 
@@ -28,10 +27,6 @@ struct found {
   int count;
 };
 
-DEVICE i64 index_at(const void *indices, int wide, i64 i) {
-  return wide ? ((const i64 *)indices)[i] : (i64)((const i32 *)indices)[i];
-}
-
 /* The row that index `i` names, or −1 if it is none of those of `block`. */
 DEVICE i64 row_of(const void *indices, const deal &of, i64 i, i64 block, status_word *status) {
   if (i >= of.count) return -1;
@@ -45,21 +40,21 @@ DEVICE i64 row_of(const void *indices, const deal &of, i64 i, i64 block, status_
 DEVICE void look(found &list, const void *indices, const deal &of, i64 from, i64 block, status_word *status) {
   int thread = threadIdx.x, before = 0;
   u32 bit = 1u << (thread % 32);
-  i64 row[LOOK / BLOCK];
+  i64 row[LOOK / GPU_BLOCK];
   if (thread < LOOK / 32) list.bits[thread] = 0;
   __syncthreads();
-  for (int k = 0; k < LOOK / BLOCK; k++) {
-    row[k] = row_of(indices, of, from + k * BLOCK + thread, block, status);
-    if (row[k] >= 0) atomicOr(&list.bits[(k * BLOCK + thread) / 32], bit);
+  for (int k = 0; k < LOOK / GPU_BLOCK; k++) {
+    row[k] = row_of(indices, of, from + k * GPU_BLOCK + thread, block, status);
+    if (row[k] >= 0) atomicOr(&list.bits[(k * GPU_BLOCK + thread) / 32], bit);
   }
   __syncthreads();
-  for (int k = 0; k < LOOK / BLOCK; k++) {
-    for (int word = 0; word < BLOCK / 32; word++) {
-      u32 bits = list.bits[k * (BLOCK / 32) + word];
+  for (int k = 0; k < LOOK / GPU_BLOCK; k++) {
+    for (int word = 0; word < GPU_BLOCK / 32; word++) {
+      u32 bits = list.bits[k * (GPU_BLOCK / 32) + word];
       if (word == thread / 32 && row[k] >= 0) {
         int rank = before + __popc(bits & (bit - 1u));
         list.row[rank] = row[k];
-        list.place[rank] = k * BLOCK + thread;
+        list.place[rank] = k * GPU_BLOCK + thread;
       }
       before += __popc(bits);
     }

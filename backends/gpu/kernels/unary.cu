@@ -2,30 +2,6 @@
 /* Functions of one operand, element by element. All kernels have the same arguments: y may lie on x, `first` and
  * `second` are the operation's scalars, of which most use none. */
 
-#if IS_FLOAT
-DEVICE float magnitude(float x) { return fabsf(x); }
-DEVICE double magnitude(double x) { return fabs(x); }
-DEVICE float root(float x) { return sqrtf(x); }
-DEVICE double root(double x) { return sqrt(x); }
-DEVICE float exponential(float x) { return expf(x); }
-DEVICE double exponential(double x) { return exp(x); }
-DEVICE float exponential_less_one(float x) { return expm1f(x); }
-DEVICE double exponential_less_one(double x) { return expm1(x); }
-DEVICE float logarithm(float x) { return logf(x); }
-DEVICE double logarithm(double x) { return log(x); }
-DEVICE float logarithm_of_one_more(float x) { return log1pf(x); }
-DEVICE double logarithm_of_one_more(double x) { return log1p(x); }
-DEVICE float hyperbolic(float x) { return tanhf(x); }
-DEVICE double hyperbolic(double x) { return tanh(x); }
-DEVICE float error_complement(float x) { return erfcf(x); }
-DEVICE double error_complement(double x) { return erfc(x); }
-
-DEVICE A sigmoid_of(A x) { return (A)1 / ((A)1 + exponential(-x)); }
-
-/* √(8/π) (x + 0.044715 x³): GELU_TANH is x × sigmoid of this. */
-DEVICE A gelu_argument(A x) { return x * ((A)1.5957691216057307117 + (A)0.071354816272600247 * x * x); }
-#endif
-
 template <typename F> DEVICE void map(T *y, const T *x, i64 count, int wide, F function) {
   typedef pack<T, PACK(T)> several;
   i64 rest = wide ? count - count % PACK(T) : 0;
@@ -38,7 +14,7 @@ template <typename F> DEVICE void map(T *y, const T *x, i64 count, int wide, F f
 }
 
 #define UNARY(name, value)                                                                                             \
-  KERNEL name(T *y, const T *x, i64 count, int wide, double first, double second) {                                    \
+  KERNEL unary_##name(T *y, const T *x, i64 count, int wide, double first, double second) {                                    \
     A low, high;                                                                                                       \
     store_as(&low, first);                                                                                             \
     store_as(&high, second);                                                                                           \
@@ -48,21 +24,22 @@ template <typename F> DEVICE void map(T *y, const T *x, i64 count, int wide, F f
 UNARY(neg, (W)0 - (W)x)
 UNARY(square, (W)x * (W)x)
 UNARY(clip, x < low ? (low > high ? high : low) : x > high ? high : x)
-UNARY(relu, x <= (A)0 ? (A)0 : x)
 #if IS_FLOAT
-UNARY(abs_, magnitude(x))
-UNARY(sqrt_, root(x))
-UNARY(rsqrt_, (A)1 / root(x))
-UNARY(exp_, exponential(x))
-UNARY(log_, logarithm(x))
-UNARY(sigmoid, sigmoid_of(x))
-UNARY(tanh_, hyperbolic(x))
-UNARY(softplus, logarithm_of_one_more(exponential(-magnitude(x))) + (x > (A)0 ? x : (A)0))
-UNARY(swish, x / ((A)1 + exponential(-x)))
-UNARY(gelu, (A)0.5 * x * error_complement(x * (A)-0.70710678118654752440))
-UNARY(gelu_tanh, x * sigmoid_of(gelu_argument(x)))
-UNARY(elu, x > (A)0 ? x : exponential_less_one(x) * low)
+UNARY(abs, fabs(x))
+UNARY(sqrt, sqrt(x))
+UNARY(rsqrt, (A)1 / sqrt(x))
+UNARY(exp, exp(x))
+UNARY(log, log(x))
+UNARY(relu, relu(x))
+UNARY(sigmoid, sigmoid(x))
+UNARY(tanh, tanh(x))
+UNARY(softplus, softplus(x))
+UNARY(swish, swish(x))
+UNARY(gelu, gelu(x))
+UNARY(gelu_tanh, gelu_tanh(x))
+UNARY(elu, x > (A)0 ? x : expm1(x) * low)
 UNARY(leaky_relu, x > (A)0 ? x : x * low)
 #else
-UNARY(abs_, x < 0 ? (A)((W)0 - (W)x) : x)
+UNARY(abs, x < 0 ? (A)((W)0 - (W)x) : x)
+UNARY(relu, x < 0 ? 0 : x)
 #endif
