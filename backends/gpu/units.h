@@ -43,12 +43,6 @@ static inline unsigned gpu_unit_of(uint64_t bytes) {
 
 /* --- walks: a tensor's elements in another order than they lie --- */
 
-/* struct axes of kernels/prelude.cu. */
-typedef struct gpu_axes {
-  int64_t extent[HELIO_MAX_RANK], stride[HELIO_MAX_RANK];
-  int32_t rank, unused;
-} gpu_axes;
-
 /* Runs of bytes that lie together, and how to go from one to the next: axes from the innermost, in bytes. The first is
  * the run. One axis more than tensors have, for where elements do not lie together each is a run. */
 typedef struct gpu_walk {
