@@ -104,6 +104,14 @@ helio_status gpu_kernel_find(helio_backend_device *device, const char *text, uin
 
 /* --- launch.c --- */
 
+/* `struct axes` of kernels/prelude.cu. */
+typedef struct gpu_axes {
+  int64_t extent[HELIO_MAX_RANK];
+  int64_t stride[HELIO_MAX_RANK];
+  int32_t rank;
+  int32_t unused;
+} gpu_axes;
+
 typedef struct gpu_grid {
   unsigned blocks[3];
   unsigned threads; /* of a block, in one dimension */
