@@ -19,12 +19,14 @@
 /* Threads of a block where nothing else speaks: four or eight warps on every device there is. */
 #define GPU_BLOCK 256
 
-typedef struct gpu_physical gpu_physical; /* a card: context, facts, compiled modules. device.c and module.c */
+typedef struct gpu_physical gpu_physical;   /* a card: context, facts, compiled modules. device.c and module.c */
+typedef struct gpu_libraries gpu_libraries; /* what a device keeps of the vendor's libraries. libraries.c */
 
 struct helio_plugin_state {
   const helio_host *host;
   uint32_t count;
-  gpu_physical *physical; /* count of them */
+  gpu_physical *physical;    /* count of them */
+  struct gpu_images *images; /* what the cards share of module.c */
 };
 
 /* A logical device. Those cut from one card share its context and its modules. */
@@ -33,6 +35,7 @@ struct helio_backend_device {
   helio_plugin_state *state;
   gpu_physical *physical;
   const vendor_facts *facts; /* of the card */
+  gpu_libraries *libraries;  /* NULL before they are first used; gpu_libraries_close() of libraries.h ends them */
 };
 
 struct helio_buffer {
@@ -43,8 +46,8 @@ struct helio_buffer {
 struct helio_stream {
   helio_backend_device *device;
   vendor_stream *native;
-  vendor_blas *blas; /* made when first used: a library's handle works on one stream at a time */
-  vendor_dnn *dnn;
+  vendor_blas *blas; /* both made when first used: a library's handle works on one stream at a time. */
+  vendor_dnn *dnn;   /* gpu_stream_libraries_close() of libraries.h ends them */
 };
 
 struct helio_event {
@@ -72,14 +75,19 @@ helio_status gpu_enter(helio_backend_device *device);
 /* Tells a failed call of the vendor's and gives its status: out of memory, or failure of the device. */
 helio_status gpu_fail(const helio_backend_device *device, vendor_result result, const char *call);
 
+/* copy_peer of the memory table. peer.c */
+helio_status gpu_copy_peer(helio_backend_device *device, helio_stream *stream, helio_place target,
+                           helio_backend_device *from, helio_place source, size_t bytes);
+
 /* --- kernels.c: what plans have in common --- */
 
-/* As call_check and call_attributes; errors name the vendor. */
+/* As call_check and call_attributes; errors name the vendor. The first also makes the device current. */
 helio_status gpu_call_check(helio_backend_device *device, const helio_call *call, const helio_plan_answer *answer,
                             const call_signature *signature);
 helio_status gpu_call_attributes(helio_backend_device *device, const helio_call *call, void *known, size_t size);
 
-/* A zeroed plan of `size` bytes that begins with a helio_plan; NULL, with the failure told, if there is no memory. */
+/* A zeroed plan of `size` bytes that begins with a helio_plan; NULL, with the failure told, if there is no memory. It
+ * is `empty` if the call has outputs and none of them has elements. */
 helio_plan *gpu_plan_new(helio_backend_device *device, const helio_call *call, size_t size);
 void gpu_plan_free(helio_plan *plan);
 

@@ -24,10 +24,11 @@ typedef struct vendor_blas vendor_blas;
 typedef struct vendor_dnn vendor_dnn;
 
 typedef struct vendor_names {
-  const char *plugin;      /* "cuda", "hip": name of the plugin and of its native handles */
-  const char *title;       /* "CUDA", "HIP": in messages */
-  const char *vendor;      /* "NVIDIA", "AMD" */
-  const char *description; /* of the plugin */
+  const char *plugin;                                /* "cuda", "hip": name of the plugin and of its native handles */
+  const char *title;                                 /* "CUDA", "HIP": in messages */
+  const char *vendor;                                /* "NVIDIA", "AMD" */
+  const char *description;                           /* of the plugin */
+  const char *parameter_cache, *parameter_libraries; /* see plugin.c */
 } vendor_names;
 extern const vendor_names vendor;
 
@@ -35,6 +36,7 @@ typedef struct vendor_facts {
   char name[256];
   char architecture[256]; /* "sm_90", "gfx90a:sramecc+:xnack-" */
   char bus_id[32];
+  char driver[32]; /* its version */
   uint64_t memory;
   unsigned compute_units;
   unsigned warp;        /* 32 or 64 */
@@ -44,10 +46,12 @@ typedef struct vendor_facts {
 
 /* --- driver.c --- */
 
-/* Opens the driver once for the process and starts it: false, with what is missing and how to get it in `reason`.
- * Cheap: no other library is opened. */
-bool vendor_driver_open(char *reason, size_t size);
-vendor_result vendor_device_count(int *count);
+/* Opens the driver once for the process, starts it and counts its devices, of which there is at least one: `reason` is
+ * what was found. Else false, with what is missing and how to get it in `reason`. Cheap: no other library is opened. */
+bool vendor_driver_open(const helio_host *host, int *count, char *reason, size_t size);
+/* Folders, separated by ':', that the vendor's libraries are looked for in behind the loader's: for gpu_library_open.
+ */
+void vendor_folders(const helio_host *host, char *folders, size_t size);
 vendor_result vendor_device_facts(int index, vendor_facts *facts);
 
 vendor_result vendor_context_open(int index, vendor_context **context);

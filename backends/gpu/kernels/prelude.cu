@@ -112,15 +112,26 @@ struct axes {
   int unused;
 };
 
+/* Whole numbers that are not negative: in 32 bits where both fit, which is several times faster. */
+DEVICE i64 quotient(i64 number, i64 by) {
+  if (((u64)number | (u64)by) >> 32 == 0) return (i64)((u32)number / (u32)by);
+  return number / by;
+}
+
 /* Where element `i` of a tensor with these extents, counted row by row, lies with these strides. */
 DEVICE i64 place_of(const axes &shape, i64 i) {
   i64 place = 0;
-  for (int axis = shape.rank - 1; axis >= 0; axis--) {
-    i64 extent = shape.extent[axis], next = i / extent;
+  for (int axis = shape.rank - 1; axis > 0; axis--) {
+    i64 extent = shape.extent[axis], next = quotient(i, extent);
     place += (i - next * extent) * shape.stride[axis];
     i = next;
   }
-  return place;
+  return shape.rank == 0 ? 0 : place + i * shape.stride[0];
+}
+
+/* Element i of indices, which are int64 (`wide`) or int32. */
+DEVICE i64 index_at(const void *indices, int wide, i64 i) {
+  return wide != 0 ? ((const i64 *)indices)[i] : (i64)((const i32 *)indices)[i];
 }
 
 /* See helio_status_word: of several threads the one that changes `code` writes. */
@@ -140,3 +151,133 @@ DEVICE float not_a_number(float) { return __int_as_float(0x7fc00000); }
 DEVICE double not_a_number(double) { return (double)__int_as_float(0x7fc00000); }
 DEVICE float infinity(float) { return __int_as_float(0x7f800000); }
 DEVICE double infinity(double) { return (double)__int_as_float(0x7f800000); }
+
+/* Activations, of products and by themselves alike; `activation` is a helio_activation up to GELU_TANH, 0 for none. */
+enum { LINEAR = 1, RELU, SIGMOID, TANH, SOFTPLUS, SWISH, GELU, GELU_TANH };
+
+template <typename V> DEVICE V relu(V x) { return x > (V)0 || x != x ? x : (V)0; }
+template <typename V> DEVICE V sigmoid(V x) { return (V)1 / ((V)1 + exp(-x)); }
+template <typename V> DEVICE V softplus(V x) { return (x > (V)0 ? x : (V)0) + log1p(exp(x > (V)0 ? -x : x)); }
+template <typename V> DEVICE V swish(V x) { return x / ((V)1 + exp(-x)); }
+template <typename V> DEVICE V gelu(V x) { return (V)0.5 * x * erfc(x * (V)-0.70710678118654752440); }
+/* 0.5 (1 + tanh(a)) is sigmoid(2 a), which does not cancel. */
+template <typename V> DEVICE V gelu_tanh(V x) {
+  return x / ((V)1 + exp((V)-1.5957691216057307117 * (x + (V)0.044715 * x * x * x)));
+}
+
+template <typename V> DEVICE V activate(u32 activation, V x) {
+  switch (activation) {
+  case RELU: return relu(x);
+  case SIGMOID: return sigmoid(x);
+  case TANH: return tanh(x);
+  case SOFTPLUS: return softplus(x);
+  case SWISH: return swish(x);
+  case GELU: return gelu(x);
+  case GELU_TANH: return gelu_tanh(x);
+  default: return x;
+  }
+}
+/* Integers have no more than RELU. */
+DEVICE i32 activate(u32 activation, i32 x) { return activation == RELU && x < 0 ? 0 : x; }
+DEVICE i64 activate(u32 activation, i64 x) { return activation == RELU && x < 0 ? 0 : x; }
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Sums and the like over threads of a block, which has GPU_BLOCK of them in these kernels. How many threads share one result
+ * follows from shapes alone, so that results are the same on every device.
+ */
+#define GPU_BLOCK 256
+
+/* The value of the lane whose number differs in `bits`, which are less than 32: warps of 64 are two of 32 here. */
+#ifdef __CUDACC_RTC__
+#define OTHER_LANE(value, bits) __shfl_xor_sync(0xffffffffu, value, bits, 32)
+#else
+#define OTHER_LANE(value, bits) __shfl_xor(value, bits, 32)
+#endif
+template <typename V> DEVICE V of_other_lane(V value, int bits) { return OTHER_LANE(value, bits); }
+
+struct two_sums {
+  double first, second;
+};
+DEVICE two_sums of_other_lane(two_sums value, int bits) {
+  two_sums other = {OTHER_LANE(value.first, bits), OTHER_LANE(value.second, bits)};
+  return other;
+}
+
+struct addition {
+  template <typename V> DEVICE V join(V a, V b) { return a + b; }
+  DEVICE two_sums join(two_sums a, two_sums b) {
+    two_sums sum = {a.first + b.first, a.second + b.second};
+    return sum;
+  }
+};
+
+/* A team is `lanes` neighbouring threads, a power of 2 up to GPU_BLOCK; the block has GPU_BLOCK / lanes of them. Joins the values
+ * of each team and gives the result to all of its threads. All threads of the block come here. `shared` has room for
+ * GPU_BLOCK / 32 values. */
+template <typename J, typename V> DEVICE V team_join(V value, V *shared, int lanes) {
+  for (int bits = (lanes < 32 ? lanes : 32) / 2; bits > 0; bits /= 2)
+    value = J::join(value, of_other_lane(value, bits));
+  if (lanes <= 32) return value;
+  int parts = lanes / 32, first = (int)threadIdx.x / lanes * parts;
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
+  __syncthreads();
+  value = shared[first];
+  for (int part = 1; part < parts; part++) value = J::join(value, shared[first + part]);
+  return value;
+}
+
+/* Here the block is GPU_BLOCK / width strips of `width` threads, a power of 2: thread i of each strip has a part of result
+ * i. Joins these parts and gives the results to the first strip. All threads of the block come here. `shared` has room
+ * for GPU_BLOCK values. */
+template <typename J, typename V> DEVICE V strips_join(V value, V *shared, int width) {
+  __syncthreads();
+  shared[threadIdx.x] = value;
+  for (int half = GPU_BLOCK / 2; half >= width; half /= 2) {
+    __syncthreads();
+    if ((int)threadIdx.x < half) shared[threadIdx.x] = J::join(shared[threadIdx.x], shared[threadIdx.x + half]);
+  }
+  return shared[threadIdx.x];
+}
+
+/* Σ value(i) for i from `first` in steps up to `end`. Eight at a time are added in N, which is fast and has eight reads
+ * under way, then to the long sum in W, which is exact enough. */
+template <typename W, typename N, typename F> DEVICE W sum_each(i64 first, i64 end, i64 step, F value) {
+  W total = 0;
+  i64 i = first;
+  for (; i + 7 * step < end; i += 8 * step) {
+    N some = (N)value(i);
+#pragma unroll
+    for (int k = 1; k < 8; k++) some += (N)value(i + k * step);
+    total += (W)some;
+  }
+  N rest = 0;
+  for (; i < end; i += step) rest += (N)value(i);
+  return total + (W)rest;
+}
+
+/* Which row a thread works on, and which lane of its team it is. */
+struct seat {
+  i64 row;
+  int lane, lanes;
+};
+DEVICE seat seat_at(i64 base, int lanes) {
+  seat seat = {base + (int)threadIdx.x / lanes, (int)threadIdx.x % lanes, lanes};
+  return seat;
+}
+
+/* Goes over all rows, so that all threads of a block go round equally often. */
+#define FOR_ROWS(at, rows, lanes)                                                                                      \
+  for (i64 base = (i64)blockIdx.x * (GPU_BLOCK / lanes); base < rows; base += (i64)gridDim.x * (GPU_BLOCK / lanes))    \
+    for (seat at = seat_at(base, lanes), *once = &at; once != 0; once = 0)
+
+#define FOR_COLUMNS(i, at, rows, columns)                                                                              \
+  for (i64 i = at.lane; at.row < rows && i < columns; i += at.lanes)
+
+/* Σ value(column) over the row, to all lanes of its team. */
+#if TYPE != 0
+template <typename F> DEVICE double row_sum(seat at, i64 rows, i64 columns, double *shared, F value) {
+  double sum = at.row < rows ? sum_each<double, A>(at.lane, columns, at.lanes, value) : 0;
+  return team_join<addition>(sum, shared, at.lanes);
+}
+#endif
