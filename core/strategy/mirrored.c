@@ -28,11 +28,10 @@ helio_status hi_strategy_settle(helio_strategy *strategy, int replica) {
   return HELIO_OK;
 }
 
-/* This replica's sums are there and well. */
+/* This replica's sums are there and well, or, where nobody has waited for them, nothing else is known yet. */
 static helio_status see_sums(helio_strategy *strategy, int replica) {
   helio_status status = hi_strategy_settle(strategy, replica);
-  if (status || strategy->on_failure != HELIO_DROP) return status;
-  return hi_communicator_poll(strategy->communicators[replica]);
+  return status ? status : hi_communicator_poll(strategy->communicators[replica]);
 }
 
 static helio_status commit(hi_replicas *replicas, hi_merge function, void *mine) {
