@@ -28,6 +28,10 @@ static const struct {
 } versions[] = {{13, "libnvrtc.so.13"}, {12, "libnvrtc.so.12"}, {11, "libnvrtc.so.11.2"}};
 #define VERSIONS (sizeof versions / sizeof versions[0])
 
+/* Besides architecture and macros. */
+#define OPTION_CONTRACTION "--fmad=false"
+#define OPTION_STANDARD    "--std=c++14"
+
 static table compiler;
 static char identity[PATH_MAX + 128];
 static bool compiler_opened;
@@ -52,8 +56,8 @@ static void identify(void *library) {
   compiler.nvrtcVersion(&major, &minor);
   open_builtins(path, major, minor);
   if (stat(path, &file) != 0) memset(&file, 0, sizeof file);
-  snprintf(identity, sizeof identity, "nvrtc %d.%d %s %lld %lld", major, minor, path, (long long)file.st_size,
-           (long long)file.st_mtime);
+  snprintf(identity, sizeof identity, "nvrtc %d.%d %s %lld %lld " OPTION_CONTRACTION " " OPTION_STANDARD, major, minor,
+           path, (long long)file.st_size, (long long)file.st_mtime);
 }
 
 static helio_status open_library(const helio_host *host) {
@@ -148,7 +152,7 @@ helio_status vendor_compile(const helio_host *host, const vendor_facts *facts, c
     return host->fail(host, HELIO_NOT_SUPPORTED,
                       "kernels cannot be compiled: this NVRTC does not know %s: install that of an older CUDA (%s)",
                       facts->architecture, identity);
-  const char *options[16] = {architecture, "--fmad=false", "--std=c++14"};
+  const char *options[16] = {architecture, OPTION_CONTRACTION, OPTION_STANDARD};
   int count = 3;
   for (; *defines != NULL && count < 16; defines++) options[count++] = *defines;
   struct _nvrtcProgram *program;

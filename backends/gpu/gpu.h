@@ -91,6 +91,9 @@ helio_status gpu_call_attributes(helio_backend_device *device, const helio_call 
 helio_plan *gpu_plan_new(helio_backend_device *device, const helio_call *call, size_t size);
 void gpu_plan_free(helio_plan *plan);
 
+/* The end of making a plan: answers it or, if `status` tells a failure, frees it. */
+helio_status gpu_plan_finish(helio_plan *plan, helio_status status, size_t workspace, helio_plan_answer *answer);
+
 /* --- module.c: compiled kernels --- */
 
 /* The kernel `name` of kernels/`text`.cu, compiled with elements of `type` (0 for a text that has no T). Compiles, or

@@ -6,7 +6,26 @@
 
 /* One line for each operation that has a kernel: X(NAME) is gpu_kernel_NAME. */
 #define ELEMENTWISE_KERNELS(X) X(add)
-#define REDUCE_KERNELS(X)
+#define REDUCE_KERNELS(X)                                                                                              \
+  X(sum)                                                                                                               \
+  X(mean)                                                                                                              \
+  X(max)                                                                                                               \
+  X(min)                                                                                                               \
+  X(argmax)                                                                                                            \
+  X(top_k)                                                                                                             \
+  X(in_top_k)                                                                                                          \
+  X(softmax)                                                                                                           \
+  X(log_softmax)                                                                                                       \
+  X(softmax_grad)                                                                                                      \
+  X(log_softmax_grad)                                                                                                  \
+  X(sparse_cross_entropy)                                                                                              \
+  X(cross_entropy)                                                                                                     \
+  X(moments)                                                                                                           \
+  X(normalize)                                                                                                         \
+  X(normalize_grad_sums)                                                                                               \
+  X(normalize_grad_input)                                                                                              \
+  X(layer_norm)                                                                                                        \
+  X(layer_norm_grad)
 #define LIBRARIES_KERNELS(X)
 
 #define KERNELS(X)                                                                                                     \
@@ -56,4 +75,14 @@ helio_plan *gpu_plan_new(helio_backend_device *device, const helio_call *call, s
 
 void gpu_plan_free(helio_plan *plan) {
   if (plan != NULL) plan->device->host->release(plan->device->host, plan);
+}
+
+helio_status gpu_plan_finish(helio_plan *plan, helio_status status, size_t workspace, helio_plan_answer *answer) {
+  if (status != HELIO_OK) {
+    gpu_plan_free(plan);
+    return status;
+  }
+  answer->plan = plan;
+  answer->workspace = plan->empty ? 0 : workspace;
+  return HELIO_OK;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiled kernels. A text is compiled for one architecture and one type of elements when the first of its kernels is
  * asked for; all cards of that architecture share the image, each loads it as a module of its own. */
+#include "cache.h"
 #include "physical.h"
 #include "text.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* What a text was compiled to. */
 typedef struct image {
@@ -20,6 +23,8 @@ struct gpu_images {
   const helio_host *host;
   pthread_mutex_t lock; /* held while one compiles: others that want the same wait for it */
   image *first;
+  unsigned compiled; /* texts, and the seconds that took */
+  double seconds, told;
 };
 
 struct gpu_module {
@@ -80,19 +85,74 @@ static char *whole_text(const helio_host *host, const gpu_text *text) {
   return whole;
 }
 
-static helio_status compile(const helio_host *host, const vendor_facts *facts, const gpu_text *text, uint32_t type,
-                            vendor_image *code) {
-  helio_status status = vendor_compiler_open(host);
+/* One text for one architecture and type. */
+typedef struct job {
+  const vendor_facts *facts;
+  const gpu_text *text;
+  uint32_t type;
+  char define_type[32], define_bad_data[32];
+  const char *defines[3];
+} job;
+
+static void job_init(job *work, const vendor_facts *facts, const gpu_text *text, uint32_t type) {
+  *work = (job){.facts = facts, .text = text, .type = type};
+  snprintf(work->define_type, sizeof work->define_type, "-DTYPE=%u", type);
+  snprintf(work->define_bad_data, sizeof work->define_bad_data, "-DBAD_DATA=%d", HELIO_BAD_DATA);
+  work->defines[0] = work->define_type;
+  work->defines[1] = work->define_bad_data;
+}
+
+/* All that the image depends on; the compiler's identity has its options. */
+static void job_key(const job *work, const char *whole, char *key, size_t size) {
+  size_t bytes = strlen(whole);
+  snprintf(key, size, "%s %s %s %s\ntext %zu %016llx\n%s\n", work->text->name, work->defines[0], work->defines[1],
+           work->facts->architecture, bytes, (unsigned long long)gpu_cache_hash(whole, bytes),
+           vendor_compiler_identity());
+}
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Who waits for seconds wants to know what for, and whether it will be so next time. */
+static void tell_progress(gpu_images *images, const vendor_facts *facts) {
+  const helio_host *host = images->host;
+  if (images->seconds < 1 || images->seconds < images->told * 2) return;
+  char folder[PATH_MAX];
+  gpu_cache_folder(host, folder, sizeof folder);
+  images->told = images->seconds;
+  host->log(host, HELIO_LOG_INFO, "compiling kernels for %s: %u so far, in %.1f s; %s%s", facts->architecture,
+            images->compiled, images->seconds, folder[0] == '\0' ? "they are not kept" : "they are kept in ", folder);
+}
+
+static helio_status compile_text(gpu_images *images, const job *work, const char *whole, vendor_image *code) {
+  char key[PATH_MAX + 1024], name[64], file[64];
+  job_key(work, whole, key, sizeof key);
+  snprintf(file, sizeof file, "%s-%s-%u", vendor.plugin, work->text->name, work->type);
+  if (gpu_cache_read(images->host, file, key, code)) return HELIO_OK;
+  snprintf(name, sizeof name, "%s.cu", work->text->name);
+  double begin = seconds_now();
+  helio_status status = vendor_compile(images->host, work->facts, name, whole, work->defines, code);
   if (status != HELIO_OK) return status;
-  char *whole = whole_text(host, text);
+  images->seconds += seconds_now() - begin;
+  images->compiled++;
+  tell_progress(images, work->facts);
+  gpu_cache_write(images->host, file, key, code);
+  return HELIO_OK;
+}
+
+static helio_status compile(gpu_images *images, const vendor_facts *facts, const gpu_text *text, uint32_t type,
+                            vendor_image *code) {
+  helio_status status = vendor_compiler_open(images->host);
+  if (status != HELIO_OK) return status;
+  char *whole = whole_text(images->host, text);
   if (whole == NULL) return HELIO_OUT_OF_MEMORY;
-  char name[64], define_type[32], define_bad_data[32];
-  snprintf(name, sizeof name, "%s.cu", text->name);
-  snprintf(define_type, sizeof define_type, "-DTYPE=%u", type);
-  snprintf(define_bad_data, sizeof define_bad_data, "-DBAD_DATA=%d", HELIO_BAD_DATA);
-  const char *const defines[] = {define_type, define_bad_data, NULL};
-  status = vendor_compile(host, facts, name, whole, defines, code);
-  host->release(host, whole);
+  job work;
+  job_init(&work, facts, text, type);
+  status = compile_text(images, &work, whole, code);
+  images->host->release(images->host, whole);
   return status;
 }
 
@@ -109,7 +169,7 @@ static helio_status image_find(gpu_images *images, const vendor_facts *facts, co
   if (made == NULL) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for a compiled kernel");
   *made = (image){.next = images->first, .text = text->name, .type = type};
   snprintf(made->architecture, sizeof made->architecture, "%s", facts->architecture);
-  helio_status status = compile(host, facts, text, type, &made->code);
+  helio_status status = compile(images, facts, text, type, &made->code);
   if (status != HELIO_OK) {
     host->release(host, made);
     return status;

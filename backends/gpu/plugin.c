@@ -24,8 +24,8 @@ static const helio_parameter parameter_cache = {
     .name = VENDOR_PARAMETER "CACHE",
     .kind = HELIO_PARAMETER_TEXT,
     .default_value = "",
-    .help = "Folder that compiled " VENDOR_TITLE " kernels are kept in; empty is heliostat/" VENDOR_PLUGIN
-            " in $XDG_CACHE_HOME or ~/.cache, none keeps nothing.",
+    .help = "Folder that compiled " VENDOR_TITLE " kernels are kept in; empty is helio/kernels in "
+            "$XDG_CACHE_HOME or ~/.cache, none keeps nothing.",
 };
 
 static const helio_parameter parameter_libraries = {

@@ -19,6 +19,10 @@ typedef struct table {
 #define GPU_TABLE table
 static const gpu_symbol symbols[] = {HIPRTC_FUNCTIONS(GPU_SYMBOL)};
 
+/* Besides architecture and macros. */
+#define OPTION_CONTRACTION "-ffp-contract=off"
+#define OPTION_STANDARD    "-std=c++14"
+
 static table compiler;
 static char identity[PATH_MAX + 128];
 static bool compiler_opened;
@@ -31,8 +35,8 @@ static void identify(void *library) {
   gpu_library_path(library, path, sizeof path);
   compiler.hiprtcVersion(&major, &minor);
   if (stat(path, &file) != 0) memset(&file, 0, sizeof file);
-  snprintf(identity, sizeof identity, "hiprtc %d.%d %s %lld %lld", major, minor, path, (long long)file.st_size,
-           (long long)file.st_mtime);
+  snprintf(identity, sizeof identity, "hiprtc %d.%d %s %lld %lld " OPTION_CONTRACTION " " OPTION_STANDARD, major, minor,
+           path, (long long)file.st_size, (long long)file.st_mtime);
 }
 
 static helio_status open_library(const helio_host *host) {
@@ -102,7 +106,7 @@ helio_status vendor_compile(const helio_host *host, const vendor_facts *facts, c
   /* Never another architecture than the device's own: hipRTC 5.2 ends the process over one that it does not know. */
   char architecture[sizeof facts->architecture + 32];
   snprintf(architecture, sizeof architecture, "--offload-arch=%s", facts->architecture);
-  const char *options[16] = {architecture, "-ffp-contract=off", "-std=c++14"};
+  const char *options[16] = {architecture, OPTION_CONTRACTION, OPTION_STANDARD};
   int count = 3;
   for (; *defines != NULL && count < 16; defines++) options[count++] = *defines;
   struct _hiprtcProgram *program;

@@ -5,11 +5,11 @@
  * results, and are put together by a second kernel. */
 
 #if IS_FLOAT
-typedef double W; /* of long sums */
-typedef A N;      /* of short ones */
+typedef double long_sum;
+typedef A short_sum;
 #else
-typedef u64 W; /* which wrap */
-typedef u64 N;
+typedef u64 long_sum; /* which wrap */
+typedef u64 short_sum;
 #endif
 
 DEVICE float lowest(float) { return -infinity(0.0f); }
@@ -22,16 +22,16 @@ DEVICE i32 highest(i32) { return 0x7fffffff; }
 DEVICE i64 highest(i64) { return 0x7fffffffffffffffLL; }
 
 struct sum {
-  typedef W total;
-  DEVICE W none() { return 0; }
-  DEVICE W join(W a, W b) { return a + b; }
-  template <typename F> DEVICE W over(i64 first, i64 end, i64 step, F value) {
-    return sum_each<W, N>(first, end, step, value);
+  typedef long_sum total;
+  DEVICE long_sum none() { return 0; }
+  DEVICE long_sum join(long_sum a, long_sum b) { return a + b; }
+  template <typename F> DEVICE long_sum over(i64 first, i64 end, i64 step, F value) {
+    return sum_each<long_sum, short_sum>(first, end, step, value);
   }
 #if IS_FLOAT
-  DEVICE W done(W total, double count) { return count < 0 ? total : total / count; }
+  DEVICE long_sum done(long_sum total, double count) { return count < 0 ? total : total / count; }
 #else
-  DEVICE W done(W total, double) { return total; }
+  DEVICE long_sum done(long_sum total, double) { return total; }
 #endif
 };
 
