@@ -54,15 +54,14 @@ static void note_refusal(hi_collective_choice *choice, const char *name, const c
   snprintf(choice->refusals + length, sizeof choice->refusals - length, "%s: %s\n", name, reason);
 }
 
-/* A failure that is no refusal is one too: another collective may do better. One that is for devices of another kind
- * altogether goes without saying. The built-in one never refuses. */
+/* A failure that is no refusal is one too: another collective may do better. The built-in one never refuses. */
 static helio_status choose_best(const hi_collective *list, int count, const candidates *devices,
                                 hi_collective_choice *choice) {
   for (int i = 0; i < count; i++) {
     helio_collective_offer offer;
     helio_status status = ask(&list[i], devices, &offer);
     if (status) {
-      if (status != HELIO_NO_DEVICE) note_refusal(choice, list[i].name, hi_reason(status));
+      note_refusal(choice, list[i].name, hi_reason(status));
     } else if (!choice->collective.table || offer.score > choice->score) {
       take(choice, &list[i], &offer);
     }

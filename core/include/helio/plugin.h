@@ -661,8 +661,7 @@ typedef struct helio_collective_table {
   size_t size;
 
   /* required. Can this set of devices be served? HELIO_NOT_SUPPORTED with the reason, in the words a user should read,
-   * by host->fail(). HELIO_NO_DEVICE if none of them is of the kind that it is for: that is told only to those who asked
-   * for this collective by its name. */
+   * by host->fail(). */
   helio_status (*offer)(helio_plugin_state *state, const helio_member *const *members, size_t count,
                         helio_collective_offer *offer);
 
