@@ -6,14 +6,6 @@
 
 #include "gpu.h"
 
-/* `struct axes` of kernels/prelude.cu. */
-typedef struct gpu_axes {
-  int64_t extent[HELIO_MAX_RANK];
-  int64_t stride[HELIO_MAX_RANK];
-  int32_t rank;
-  int32_t unused;
-} gpu_axes;
-
 /* Threads that share one row of so many columns: a power of two, up to GPU_BLOCK. */
 int32_t gpu_team_lanes(size_t columns);
 

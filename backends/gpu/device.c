@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cards, and the logical devices that are opened on them. A card's context is made when the first one is opened and
  * released with the last. */
+#include "libraries.h"
 #include "physical.h"
 
 #include <string.h>
@@ -93,6 +94,8 @@ static helio_status device_open(helio_plugin_state *state, uint32_t index, const
 
 static void device_close(helio_backend_device *device) {
   if (device == NULL) return;
+  (void)gpu_enter(device);
+  gpu_libraries_close(device);
   physical_close(device);
   device->host->release(device->host, device);
 }

@@ -5,7 +5,51 @@
 #include <string.h>
 
 /* One line for each operation that has a kernel: X(NAME) is gpu_kernel_NAME. */
-#define ELEMENTWISE_KERNELS(X) X(add)
+#define ELEMENTWISE_KERNELS(X)                                                                                         \
+  X(cast)                                                                                                              \
+  X(slice)                                                                                                             \
+  X(concat)                                                                                                            \
+  X(add)                                                                                                               \
+  X(sub)                                                                                                               \
+  X(mul)                                                                                                               \
+  X(add_n)                                                                                                             \
+  X(relu)                                                                                                              \
+  X(transpose)                                                                                                         \
+  X(pad)                                                                                                               \
+  X(gather)                                                                                                            \
+  X(scatter_add)                                                                                                       \
+  X(where)                                                                                                             \
+  X(one_hot)                                                                                                           \
+  X(div)                                                                                                               \
+  X(pow)                                                                                                               \
+  X(maximum)                                                                                                           \
+  X(minimum)                                                                                                           \
+  X(equal)                                                                                                             \
+  X(not_equal)                                                                                                         \
+  X(less)                                                                                                              \
+  X(less_equal)                                                                                                        \
+  X(greater)                                                                                                           \
+  X(greater_equal)                                                                                                     \
+  X(neg)                                                                                                               \
+  X(abs)                                                                                                               \
+  X(square)                                                                                                            \
+  X(sqrt)                                                                                                              \
+  X(rsqrt)                                                                                                             \
+  X(exp)                                                                                                               \
+  X(log)                                                                                                               \
+  X(clip)                                                                                                              \
+  X(sigmoid)                                                                                                           \
+  X(tanh)                                                                                                              \
+  X(softplus)                                                                                                          \
+  X(swish)                                                                                                             \
+  X(gelu)                                                                                                              \
+  X(elu)                                                                                                               \
+  X(leaky_relu)                                                                                                        \
+  X(activation_grad)                                                                                                   \
+  X(random_bits)                                                                                                       \
+  X(random_uniform)                                                                                                    \
+  X(random_normal)                                                                                                     \
+  X(dropout)
 #define REDUCE_KERNELS(X)                                                                                              \
   X(sum)                                                                                                               \
   X(mean)                                                                                                              \
@@ -25,8 +69,22 @@
   X(normalize_grad_sums)                                                                                               \
   X(normalize_grad_input)                                                                                              \
   X(layer_norm)                                                                                                        \
-  X(layer_norm_grad)
-#define LIBRARIES_KERNELS(X)
+  X(layer_norm_grad)                                                                                                   \
+  X(combine_rows)                                                                                                      \
+  X(sgd_update)                                                                                                        \
+  X(adam_update)                                                                                                       \
+  X(nadam_update)                                                                                                      \
+  X(rmsprop_update)                                                                                                    \
+  X(adagrad_update)
+#define LIBRARIES_KERNELS(X)                                                                                           \
+  X(matmul)                                                                                                            \
+  X(conv2d)                                                                                                            \
+  X(conv2d_grad_input)                                                                                                 \
+  X(conv2d_grad_kernel)                                                                                                \
+  X(max_pool)                                                                                                          \
+  X(max_pool_grad)                                                                                                     \
+  X(average_pool)                                                                                                      \
+  X(average_pool_grad)
 
 #define KERNELS(X)                                                                                                     \
   ELEMENTWISE_KERNELS(X)                                                                                               \
@@ -83,6 +141,6 @@ helio_status gpu_plan_finish(helio_plan *plan, helio_status status, size_t works
     return status;
   }
   answer->plan = plan;
-  answer->workspace = plan->empty ? 0 : workspace;
+  answer->workspace = plan->workspace = plan->empty ? 0 : workspace;
   return HELIO_OK;
 }

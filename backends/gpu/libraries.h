@@ -4,12 +4,13 @@
  * told once and kernels of our own do its work.
  *
  * A library's handle works on one stream at a time, so each stream has its own, made when it is first used there. What
- * plans ask a library they ask by a handle of the device's own. The functions of vendors tell their failures by the
- * host's fail(); the device must be the thread's current one. */
+ * plans ask a library they ask by a handle of the device's own. A helio_status that is none of HELIO_OK was told by the
+ * host's fail(). The device must be the thread's current one. */
 #ifndef GPU_LIBRARIES_H
 #define GPU_LIBRARIES_H
 
 #include "gpu.h"
+#include "library.h"
 
 /* How messages name a library, and what they tell the user to do without it. */
 typedef struct vendor_library {
@@ -17,6 +18,11 @@ typedef struct vendor_library {
   const char *install; /* "install NVIDIA's package libcublas, or …" */
 } vendor_library;
 extern const vendor_library vendor_blas_library, vendor_dnn_library;
+
+/* Opens one of `names` (the last one NULL) and fills `table`: false, with what is missing in `reason`. Of the optional
+ * symbols (NULL and 0: none) those that the library lacks stay NULL. */
+bool gpu_vendor_library_open(const helio_host *host, const char *const *names, const gpu_symbol *symbols, size_t count,
+                             const gpu_symbol *optional, size_t optional_count, void *table, char *reason, size_t size);
 
 /* --- blas.c of each vendor --- */
 
@@ -33,9 +39,9 @@ typedef struct vendor_product {
 /* Opens the library once for the process: false, with what is missing in `reason`. */
 bool vendor_blas_open(const helio_host *host, char *reason, size_t size);
 
-/* A handle that works on no stream yet, and one that does: used there, and only there, until it is destroyed. The
- * workspace that it keeps in device memory is made with the stream. */
-helio_status vendor_blas_create(const helio_host *host, vendor_blas **blas);
+/* A handle that works on no stream yet: NULL, with the reason. Attached, it works on that stream until it is destroyed;
+ * the workspace in device memory that it may want is allocated then. */
+vendor_blas *vendor_blas_create(const helio_host *host, char *reason, size_t size);
 helio_status vendor_blas_attach(vendor_blas *blas, const vendor_facts *facts, vendor_stream *stream);
 void vendor_blas_destroy(vendor_blas *blas); /* NULL: nothing */
 
@@ -72,8 +78,8 @@ typedef struct vendor_way
 
 bool vendor_dnn_open(const helio_host *host, char *reason, size_t size);
 
-/* With a stream NULL it is for questions only. */
-helio_status vendor_dnn_create(const helio_host *host, vendor_stream *stream, vendor_dnn **dnn);
+/* A handle that works on a stream, with NULL one for questions only: NULL, with the reason. */
+vendor_dnn *vendor_dnn_create(const helio_host *host, vendor_stream *stream, char *reason, size_t size);
 void vendor_dnn_destroy(vendor_dnn *dnn); /* NULL: nothing */
 
 /* Asks the library how it would do it. *way is NULL if it cannot: that is no failure. One thread at a time for a
@@ -89,10 +95,9 @@ helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *way, gpu_address x
 
 /* --- libraries.c --- */
 
-/* Whether the device has the library, and it works; the first time that it is asked and the answer is no, a warning is
- * logged. */
+/* Whether the device has the library of products, and it works; the first time that it is asked and the answer is no, a
+ * warning is logged. */
 bool gpu_has_blas(helio_backend_device *device);
-bool gpu_has_dnn(helio_backend_device *device);
 
 /* As vendor_dnn_find, by the device's own handle. *way is also NULL where there is no library. */
 helio_status gpu_dnn_find(helio_backend_device *device, const vendor_convolution *convolution, vendor_way **way,

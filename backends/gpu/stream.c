@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams and events: the vendor's own. */
-#include "gpu.h"
+#include "libraries.h"
 
 static helio_status stream_create(helio_backend_device *device, helio_stream **stream) {
   const helio_host *host = device->host;
@@ -20,7 +20,10 @@ static helio_status stream_create(helio_backend_device *device, helio_stream **s
 
 static void stream_destroy(helio_backend_device *device, helio_stream *stream) {
   if (stream == NULL) return;
-  if (gpu_enter(device) == HELIO_OK) vendor_stream_destroy(stream->native);
+  if (gpu_enter(device) == HELIO_OK) {
+    gpu_stream_libraries_close(stream);
+    vendor_stream_destroy(stream->native);
+  }
   device->host->release(device->host, stream);
 }
 

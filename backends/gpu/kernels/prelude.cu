@@ -67,15 +67,47 @@ template <> struct arithmetic<f16> { typedef float type; };
 template <> struct arithmetic<bf16> { typedef float type; };
 template <> struct arithmetic<b8> { typedef u8 type; };
 
+/* What integers are added, subtracted and multiplied in so that they wrap; floats stay what they are. */
+template <typename V> struct wrapping { typedef V type; };
+template <> struct wrapping<i32> { typedef u32 type; };
+template <> struct wrapping<i64> { typedef u64 type; };
+
 template <typename M> DEVICE M load(const M *address) { return *address; }
 DEVICE float load(const f16 *address) { return f16_to_float(address->bits); }
 DEVICE float load(const bf16 *address) { return bf16_to_float(address->bits); }
 DEVICE u8 load(const b8 *address) { return address->bits; }
 
+/* A double as the float that rounds to the same half as the double would: where something is lost, the last bit is 1. */
+DEVICE float float_before_half(double value) {
+  float nearest = (float)value;
+  double back = (double)nearest;
+  if (back == value || value != value) return nearest;
+  u32 bits = (u32)__float_as_int(nearest);
+  bool negative = back < 0 || (back == 0 && value < 0), beyond = negative ? back < value : back > value;
+  return __int_as_float((int)((bits - (beyond ? 1u : 0u)) | 1u));
+}
+
 template <typename M, typename V> DEVICE void store(M *address, V value) { *address = (M)value; }
 template <typename V> DEVICE void store(f16 *address, V value) { address->bits = float_to_f16((float)value); }
 template <typename V> DEVICE void store(bf16 *address, V value) { address->bits = float_to_bf16((float)value); }
 template <typename V> DEVICE void store(b8 *address, V value) { address->bits = value != 0; }
+DEVICE void store(f16 *address, double value) { address->bits = float_to_f16(float_before_half(value)); }
+DEVICE void store(bf16 *address, double value) { address->bits = float_to_bf16(float_before_half(value)); }
+
+/* As store(), but a float that does not fit an integer becomes the nearest one that does, and NaN 0: see CAST in
+ * plugin.h. The limits are powers of two, which floats hold exactly. */
+template <typename M, typename V> DEVICE void store_as(M *address, V value) { store(address, value); }
+#define STORE_AS(M, V, above, highest, lowest)                                                                         \
+  DEVICE void store_as(M *address, V value) {                                                                          \
+    *address = value != value ? 0 : value >= above ? highest : value <= lowest ? lowest : (M)value;                    \
+  }
+STORE_AS(i32, float, 2147483648.0f, 2147483647, (-2147483647 - 1))
+STORE_AS(i32, double, 2147483648.0, 2147483647, (-2147483647 - 1))
+STORE_AS(i64, float, 9223372036854775808.0f, 9223372036854775807LL, (-9223372036854775807LL - 1))
+STORE_AS(i64, double, 9223372036854775808.0, 9223372036854775807LL, (-9223372036854775807LL - 1))
+STORE_AS(u8, float, 256.0f, 255, 0)
+STORE_AS(u8, double, 256.0, 255, 0)
+#undef STORE_AS
 
 #if TYPE == 1
 typedef float T;
@@ -96,12 +128,20 @@ typedef b8 T;
 #endif
 #if TYPE != 0
 typedef arithmetic<T>::type A;
+typedef wrapping<A>::type W;
 #define IS_FLOAT (TYPE >= 1 && TYPE <= 4)
 #endif
 
 /* Goes over items so that all threads of the grid share them, whatever its size. */
 #define FOR_EACH(i, count)                                                                                             \
   for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < (count); i += (i64)gridDim.x * blockDim.x)
+
+/* Neighbours that a thread reads or writes at a time, 16 bytes at most, where the address is a multiple of their size.
+ * gpu_pack() of pack.h knows how many there are of a type. */
+template <typename M, int n> struct alignas(sizeof(M) * n) pack {
+  M item[n];
+};
+#define PACK(M) (sizeof(M) >= 8 ? 2 : 4)
 
 /* Of the axes of a tensor, outermost first; passed by value. */
 #define MAX_RANK 8
@@ -112,15 +152,18 @@ struct axes {
   int unused;
 };
 
-/* Whole numbers that are not negative: in 32 bits where both fit, which is several times faster. */
+/* Whole numbers that are not negative: in 32 bits where both fit, which is several times faster. The other division is
+ * long, and no part of every kernel. */
+static __device__ __noinline__ i64 long_quotient(i64 number, i64 by) { return number / by; }
 DEVICE i64 quotient(i64 number, i64 by) {
   if (((u64)number | (u64)by) >> 32 == 0) return (i64)((u32)number / (u32)by);
-  return number / by;
+  return long_quotient(number, by);
 }
 
 /* Where element `i` of a tensor with these extents, counted row by row, lies with these strides. */
 DEVICE i64 place_of(const axes &shape, i64 i) {
   i64 place = 0;
+#pragma unroll 1
   for (int axis = shape.rank - 1; axis > 0; axis--) {
     i64 extent = shape.extent[axis], next = quotient(i, extent);
     place += (i - next * extent) * shape.stride[axis];
@@ -132,6 +175,27 @@ DEVICE i64 place_of(const axes &shape, i64 i) {
 /* Element i of indices, which are int64 (`wide`) or int32. */
 DEVICE i64 index_at(const void *indices, int wide, i64 i) {
   return wide != 0 ? ((const i64 *)indices)[i] : (i64)((const i32 *)indices)[i];
+}
+
+/* The axes of a result and how its operands walk through them, innermost first; passed by value. */
+#define MAX_OPERANDS 3
+struct broadcast {
+  i64 extent[MAX_RANK];
+  i64 stride[MAX_OPERANDS][MAX_RANK]; /* of elements, 0 where an operand is repeated */
+  int rank;
+  int wide; /* packs may be read and written */
+};
+
+/* Where the operands' elements for element `i` of the result lie. */
+template <int operands> DEVICE void places_of(const broadcast &shape, i64 i, i64 *places) {
+  for (int o = 0; o < operands; o++) places[o] = 0;
+#pragma unroll 1
+  for (int axis = 0; axis < shape.rank; axis++) {
+    i64 next = axis + 1 == shape.rank ? 0 : quotient(i, shape.extent[axis]);
+    i64 at = i - next * shape.extent[axis];
+    for (int o = 0; o < operands; o++) places[o] += at * shape.stride[o][axis];
+    i = next;
+  }
 }
 
 /* See helio_status_word: of several threads the one that changes `code` writes. */
@@ -182,8 +246,8 @@ DEVICE i32 activate(u32 activation, i32 x) { return activation == RELU && x < 0 
 DEVICE i64 activate(u32 activation, i64 x) { return activation == RELU && x < 0 ? 0 : x; }
 
 /* ---------------------------------------------------------------------------------------------------------------------
- * Sums and the like over threads of a block, which has GPU_BLOCK of them in these kernels. How many threads share one result
- * follows from shapes alone, so that results are the same on every device.
+ * Sums and the like over threads of a block, which has GPU_BLOCK of them in these kernels. How many threads share one
+ * result follows from shapes alone, so that results are the same on every device.
  */
 #define GPU_BLOCK 256
 
@@ -211,9 +275,9 @@ struct addition {
   }
 };
 
-/* A team is `lanes` neighbouring threads, a power of 2 up to GPU_BLOCK; the block has GPU_BLOCK / lanes of them. Joins the values
- * of each team and gives the result to all of its threads. All threads of the block come here. `shared` has room for
- * GPU_BLOCK / 32 values. */
+/* A team is `lanes` neighbouring threads, a power of 2 up to GPU_BLOCK; the block has GPU_BLOCK / lanes of them. Joins
+ * the values of each team and gives the result to all of its threads. All threads of the block come here. `shared` has
+ * room for GPU_BLOCK / 32 values. */
 template <typename J, typename V> DEVICE V team_join(V value, V *shared, int lanes) {
   for (int bits = (lanes < 32 ? lanes : 32) / 2; bits > 0; bits /= 2)
     value = J::join(value, of_other_lane(value, bits));
@@ -227,9 +291,9 @@ template <typename J, typename V> DEVICE V team_join(V value, V *shared, int lan
   return value;
 }
 
-/* Here the block is GPU_BLOCK / width strips of `width` threads, a power of 2: thread i of each strip has a part of result
- * i. Joins these parts and gives the results to the first strip. All threads of the block come here. `shared` has room
- * for GPU_BLOCK values. */
+/* Here the block is GPU_BLOCK / width strips of `width` threads, a power of 2: thread i of each strip has a part of
+ * result i. Joins these parts and gives the results to the first strip. All threads of the block come here. `shared` has
+ * room for GPU_BLOCK values. */
 template <typename J, typename V> DEVICE V strips_join(V value, V *shared, int width) {
   __syncthreads();
   shared[threadIdx.x] = value;
@@ -240,20 +304,20 @@ template <typename J, typename V> DEVICE V strips_join(V value, V *shared, int w
   return shared[threadIdx.x];
 }
 
-/* Σ value(i) for i from `first` in steps up to `end`. Eight at a time are added in N, which is fast and has eight reads
- * under way, then to the long sum in W, which is exact enough. */
-template <typename W, typename N, typename F> DEVICE W sum_each(i64 first, i64 end, i64 step, F value) {
-  W total = 0;
+/* Σ value(i) for i from `first` in steps up to `end`. Eight at a time are added as a short sum, which is fast and has
+ * eight reads under way, then to the long one, which is exact enough. */
+template <typename Long, typename Short, typename F> DEVICE Long sum_each(i64 first, i64 end, i64 step, F value) {
+  Long total = 0;
   i64 i = first;
   for (; i + 7 * step < end; i += 8 * step) {
-    N some = (N)value(i);
+    Short some = (Short)value(i);
 #pragma unroll
-    for (int k = 1; k < 8; k++) some += (N)value(i + k * step);
-    total += (W)some;
+    for (int k = 1; k < 8; k++) some += (Short)value(i + k * step);
+    total += (Long)some;
   }
-  N rest = 0;
-  for (; i < end; i += step) rest += (N)value(i);
-  return total + (W)rest;
+  Short rest = 0;
+  for (; i < end; i += step) rest += (Short)value(i);
+  return total + (Long)rest;
 }
 
 /* Which row a thread works on, and which lane of its team it is. */

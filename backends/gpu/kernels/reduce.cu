@@ -12,14 +12,30 @@ typedef u64 long_sum; /* which wrap */
 typedef u64 short_sum;
 #endif
 
-DEVICE float lowest(float) { return -infinity(0.0f); }
-DEVICE double lowest(double) { return -infinity(0.0); }
-DEVICE i32 lowest(i32) { return -0x7fffffff - 1; }
-DEVICE i64 lowest(i64) { return -0x7fffffffffffffffLL - 1; }
-DEVICE float highest(float) { return infinity(0.0f); }
-DEVICE double highest(double) { return infinity(0.0); }
-DEVICE i32 highest(i32) { return 0x7fffffff; }
-DEVICE i64 highest(i64) { return 0x7fffffffffffffffLL; }
+DEVICE float lowest(float) {
+  return -infinity(0.0f);
+}
+DEVICE double lowest(double) {
+  return -infinity(0.0);
+}
+DEVICE i32 lowest(i32) {
+  return -0x7fffffff - 1;
+}
+DEVICE i64 lowest(i64) {
+  return -0x7fffffffffffffffLL - 1;
+}
+DEVICE float highest(float) {
+  return infinity(0.0f);
+}
+DEVICE double highest(double) {
+  return infinity(0.0);
+}
+DEVICE i32 highest(i32) {
+  return 0x7fffffff;
+}
+DEVICE i64 highest(i64) {
+  return 0x7fffffffffffffffLL;
+}
 
 struct sum {
   typedef long_sum total;
@@ -29,9 +45,13 @@ struct sum {
     return sum_each<long_sum, short_sum>(first, end, step, value);
   }
 #if IS_FLOAT
-  DEVICE long_sum done(long_sum total, double count) { return count < 0 ? total : total / count; }
+  DEVICE long_sum done(long_sum total, double count) {
+    return count < 0 ? total : total / count;
+  }
 #else
-  DEVICE long_sum done(long_sum total, double) { return total; }
+  DEVICE long_sum done(long_sum total, double) {
+    return total;
+  }
 #endif
 };
 
@@ -46,7 +66,9 @@ template <bool largest> struct extreme {
     for (i64 i = first; i < end; i += step) best = join(best, (A)value(i));
     return best;
   }
-  DEVICE A done(A total, double) { return total; }
+  DEVICE A done(A total, double) {
+    return total;
+  }
 };
 
 /* Of the kernels, by value. */
@@ -59,10 +81,29 @@ struct reduction {
   int width;         /* results that a block of columns has */
 };
 
+/* Where item `i` of these axes lies. As a rule there is one of them. */
+DEVICE i64 place_along(const axes &along, i64 i) {
+  i64 place = 0;
+#pragma unroll 1
+  for (int axis = along.rank - 1; axis > 0; axis--) {
+    i64 next = quotient(i, along.extent[axis]);
+    place += (i - next * along.extent[axis]) * along.stride[axis];
+    i = next;
+  }
+  return place + i * along.stride[0];
+}
+
 /* Summands of piece `piece` from `first` on, of the result that begins at x. */
-template <typename R> DEVICE typename R::total part_of(const T *x, const reduction &how, i64 piece, int first, int step) {
+template <typename R>
+DEVICE typename R::total part_of(const T *x, const reduction &how, i64 piece, int first, int step) {
   i64 begin = piece * how.piece, end = begin + how.piece < how.summands ? begin + how.piece : how.summands;
-  return R::over(begin + first, end, step, [&](i64 i) { return load(x + place_of(how.summed, i)); });
+  i64 stride = how.summed.stride[0];
+  if (how.summed.rank <= 1) return R::over(begin + first, end, step, [&](i64 i) { return load(x + i * stride); });
+  typename R::total total = R::none();
+#pragma unroll 1
+  for (i64 i = begin + first; i < end; i += step)
+    total = R::join(total, (typename R::total)load(x + place_along(how.summed, i)));
+  return total;
 }
 
 template <typename R>
@@ -82,7 +123,7 @@ DEVICE void rows(const T *x, T *y, typename R::total *parts, const reduction &ho
   for (i64 base = (i64)blockIdx.x * teams; base < units; base += (i64)gridDim.x * teams) {
     i64 unit = base + team, result = quotient(unit, how.pieces), piece = unit - result * how.pieces;
     typename R::total total = R::none();
-    if (unit < units) total = part_of<R>(x + place_of(how.kept, result), how, piece, lane, how.lanes);
+    if (unit < units) total = part_of<R>(x + place_along(how.kept, result), how, piece, lane, how.lanes);
     total = team_join<R>(total, shared, how.lanes);
     if (unit < units && lane == 0) put<R>(y, parts, how, result, piece, total);
   }
@@ -96,7 +137,7 @@ DEVICE void columns(const T *x, T *y, typename R::total *parts, const reduction 
   for (i64 unit = blockIdx.x; unit < units; unit += gridDim.x) {
     i64 piece = quotient(unit, groups), result = (unit - piece * groups) * how.width + threadIdx.x % how.width;
     typename R::total total = R::none();
-    if (result < how.results) total = part_of<R>(x + place_of(how.kept, result), how, piece, strip, strips);
+    if (result < how.results) total = part_of<R>(x + place_along(how.kept, result), how, piece, strip, strips);
     total = strips_join<R>(total, shared, how.width);
     if (strip == 0 && result < how.results) put<R>(y, parts, how, result, piece, total);
   }
@@ -119,15 +160,15 @@ DEVICE void finish(T *y, const typename R::total *parts, const reduction &how, t
 
 #define REDUCTION(name, kind)                                                                                          \
   KERNEL name##_rows(const T *x, T *y, kind::total *parts, reduction how) {                                            \
-    __shared__ kind::total shared[GPU_BLOCK / 32];                                                                         \
+    __shared__ kind::total shared[GPU_BLOCK / 32];                                                                     \
     rows<kind>(x, y, parts, how, shared);                                                                              \
   }                                                                                                                    \
   KERNEL name##_columns(const T *x, T *y, kind::total *parts, reduction how) {                                         \
-    __shared__ kind::total shared[GPU_BLOCK];                                                                              \
+    __shared__ kind::total shared[GPU_BLOCK];                                                                          \
     columns<kind>(x, y, parts, how, shared);                                                                           \
   }                                                                                                                    \
   KERNEL name##_finish(T *y, const kind::total *parts, reduction how) {                                                \
-    __shared__ kind::total shared[GPU_BLOCK];                                                                              \
+    __shared__ kind::total shared[GPU_BLOCK];                                                                          \
     finish<kind>(y, parts, how, shared);                                                                               \
   }
 typedef extreme<true> largest;
