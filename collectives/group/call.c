@@ -85,8 +85,7 @@ static helio_status calls_differ(helio_communicator *c, const group_first *one, 
   snprintf(message, sizeof message,
            "the ranks' calls differ: rank %u makes %s; rank %u %s%s; every rank must make the same calls in the same "
            "order",
-           one->rank, first, other->rank, second,
-           strcmp(first, second) == 0 ? " with other counts of the ranks" : "");
+           one->rank, first, other->rank, second, strcmp(first, second) == 0 ? " with other counts of the ranks" : "");
   group_break(c->group, GROUP_NOBODY, HELIO_INVALID_ARGUMENT, message);
   return group_stop(c);
 }

@@ -100,8 +100,8 @@ helio_status group_registry_open(group_registry *registry, const helio_host *hos
 void group_registry_close(group_registry *registry);
 void group_new_id(group_registry *registry, void *id);
 
-/* Takes this rank's seat, and waits for all ranks; group_join does both and gives the seat up if they do not come. `own`
- * can be seen by the others when all have their seats. */
+/* Takes this rank's seat, and waits for all ranks; group_join does both and gives the seat up if they do not come.
+ * `own` can be seen by the others when all have their seats. */
 helio_status group_seat(group_registry *registry, const helio_communicator_options *options, void *own,
                         helio_communicator **communicator);
 helio_status group_await_seats(helio_communicator *communicator);
@@ -120,8 +120,8 @@ helio_status group_poll(helio_communicator *communicator);
 /* Brings this rank's part of a call and waits for the others': a progress of 1. An error if the parts differ. */
 helio_status group_meet(helio_communicator *communicator, uint32_t kind, const helio_collective_call *call);
 
-/* The same without waiting: compares this rank's part with that of whoever was there before. With a service only. A rank
- * that is further ahead of others than there are records waits. */
+/* The same without waiting: compares this rank's part with that of whoever was there before. With a service only. A
+ * rank that is further ahead of others than there are records waits. */
 helio_status group_record(helio_communicator *communicator, uint32_t kind, const helio_collective_call *call);
 
 /* Raises this rank's progress by 1. */
@@ -146,8 +146,8 @@ helio_status group_fail(helio_communicator *communicator, helio_status status);
 
 enum { GROUP_NOBODY = UINT32_MAX };
 
-/* Breaks the group with the first of all failures, from any thread; waits for nobody. Where the device of rank `culprit`
- * has failed (else GROUP_NOBODY) that rank is told HELIO_DEVICE_FAILURE and the others `status`. */
+/* Breaks the group with the first of all failures, from any thread; waits for nobody. Where the device of rank
+ * `culprit` has failed (else GROUP_NOBODY) that rank is told HELIO_DEVICE_FAILURE and the others `status`. */
 void group_break(group *g, uint32_t culprit, helio_status status, const char *message);
 
 static inline bool group_is_broken(const group *g) {

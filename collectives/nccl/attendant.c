@@ -114,7 +114,8 @@ static void abort_rank(nccl_team *team, uint32_t number) {
   if (locked) pthread_mutex_unlock(&rank->lock);
 }
 
-/* Devices that wait for others come first: the library may wait for one that does not come, and takes the rest along. */
+/* Devices that wait for others come first: the library may wait for one that does not come, and takes the rest along.
+ */
 static void abort_all(nccl_team *team) {
   const group *g = team->group;
   for (uint32_t i = 0; i < g->rank_count; i++) {

@@ -55,8 +55,7 @@ helio_status nccl_batch_add_part(const nccl_part *part) {
   const helio_host *host = open_batch.state->host;
   size_t bytes = part->call.counts ? part->communicator->group->rank_count * sizeof(size_t) : 0;
   size_t *counts = bytes ? host->allocate(host, bytes) : NULL;
-  void *room = bytes && !counts ? NULL
-                                : grow(host, open_batch.parts, open_batch.part_count, sizeof *open_batch.parts);
+  void *room = bytes && !counts ? NULL : grow(host, open_batch.parts, open_batch.part_count, sizeof *open_batch.parts);
   if (!room) {
     if (counts) host->release(host, counts);
     return group_fail(part->communicator, no_memory(host));

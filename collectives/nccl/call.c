@@ -247,7 +247,8 @@ helio_status nccl_hand_over(nccl_part *parts, size_t count) {
   }
   /* What was to be handed over together and was not would be waited for. */
   for (size_t i = 0; status && i < count; i++) {
-    group_break(parts[i].communicator->group, GROUP_NOBODY, HELIO_ABORTED, "another call of the same thread has failed");
+    group_break(parts[i].communicator->group, GROUP_NOBODY, HELIO_ABORTED,
+                "another call of the same thread has failed");
   }
   return status;
 }

@@ -33,7 +33,8 @@ int nccl_library_version(void) {
   return version;
 }
 
-/* The backend has opened it already, if there are devices. Without one the library is of no use, and takes long to open.
+/* The backend has opened it already, if there are devices. Without one the library is of no use, and takes long to
+ * open.
  */
 static bool open_driver(char *reason, size_t size) {
   static const char *const names[] = {DRIVER_NAMES, NULL};
@@ -59,8 +60,10 @@ static bool open_library(const char *folders, char *reason, size_t size) {
   char error[256];
   void *library = gpu_library_open(names, folders, error, sizeof error);
   if (library == NULL) {
-    snprintf(reason, size, PLUGIN_LIBRARY " is not there: " PLUGIN_INSTALL ", or say in " PLUGIN_PARAMETER
-                                          " which folder it is in (%s)", error);
+    snprintf(reason, size,
+             PLUGIN_LIBRARY " is not there: " PLUGIN_INSTALL ", or say in " PLUGIN_PARAMETER
+                            " which folder it is in (%s)",
+             error);
     return false;
   }
   const char *missing = gpu_library_bind(library, symbols, sizeof symbols / sizeof symbols[0], &found);

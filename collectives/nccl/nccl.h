@@ -3,9 +3,9 @@
  *
  * Ranks are devices of one process, each with a thread of its own. A call is compared with those that other ranks have
  * made (collectives/group) and handed to the vendor's library, which queues it in the rank's stream: devices wait for
- * each other, threads do not. So each group has an attendant, a thread that makes the communicators and then looks after
- * what is queued: whether a device has failed, whether ranks stay away for too long. When the group is broken it aborts
- * all communicators, so that no device waits for ever. */
+ * each other, threads do not. So each group has an attendant, a thread that makes the communicators and then looks
+ * after what is queued: whether a device has failed, whether ranks stay away for too long. When the group is broken it
+ * aborts all communicators, so that no device waits for ever. */
 #ifndef NCCL_H
 #define NCCL_H
 
@@ -45,9 +45,9 @@ helio_status nccl_status(abi_enum result, const char *text);
 enum { NCCL_SLOTS = 8 }; /* of a rank's latest calls, for the attendant */
 
 typedef struct nccl_slot {
-  uint32_t number;         /* of the call */
-  bool has_begun;          /* the device has come to it */
-  int64_t made, begun;     /* when, by the group's clock */
+  uint32_t number;          /* of the call */
+  bool has_begun;           /* the device has come to it */
+  int64_t made, begun;      /* when, by the group's clock */
   helio_event *start, *end; /* of the call in its stream */
 } nccl_slot;
 
@@ -103,8 +103,8 @@ void nccl_team_stir(nccl_team *team);
 /* Asks the library whether a rank has failed, and breaks the group then. Does not block. */
 void nccl_ask(nccl_team *team);
 
-/* Looks how far the devices have come, and breaks the group if one has failed or is waited for too long. False: there is
- * nothing that could be waited for. */
+/* Looks how far the devices have come, and breaks the group if one has failed or is waited for too long. False: there
+ * is nothing that could be waited for. */
 bool nccl_watch(nccl_team *team);
 
 /* Does the rank's device wait for others? */

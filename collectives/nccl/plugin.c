@@ -129,8 +129,8 @@ static const char *refusal(const helio_member *const *members, size_t count) {
     if (members[i]->description->device_class != HELIO_CLASS_GPU) {
       return "There are non-GPU devices in the strategy, not using " PLUGIN_NAME " allreduce.";
     }
-    reason = "There are GPUs in the strategy that are no " PLUGIN_DEVICES " devices, not using " PLUGIN_NAME
-             " allreduce.";
+    reason =
+        "There are GPUs in the strategy that are no " PLUGIN_DEVICES " devices, not using " PLUGIN_NAME " allreduce.";
   }
   for (size_t i = 0; i < count; i++) {
     for (size_t k = 0; k < i; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the attendant looks after: failures that the library has noticed, and how far the devices have come. A rank whose
- * lock is held is making a call: it is left alone until the next time. */
+/* What the attendant looks after: failures that the library has noticed, and how far the devices have come. A rank
+ * whose lock is held is making a call: it is left alone until the next time. */
 #include <stdio.h>
 #include <string.h>
 
@@ -159,8 +159,8 @@ static void time_is_up(nccl_team *team, uint32_t number, bool threads_came) {
   group_break(g, GROUP_NOBODY, HELIO_TIMED_OUT, message);
 }
 
-/* Threads are waited for from the call on; devices only when this one has come to the call, for they may have much to do
- * before. */
+/* Threads are waited for from the call on; devices only when this one has come to the call, for they may have much to
+ * do before. */
 static void check_time(nccl_team *team, uint32_t rank) {
   group *g = team->group;
   int64_t now = atomic_load(&team->clock), most = (int64_t)g->timeout_ms * 1000;

@@ -19,8 +19,7 @@ static helio_status wait_for_step(const helio_strategy *strategy, hi_device *dev
   bool waits = strategy->collective.flags & HELIO_COLLECTIVE_ASYNCHRONOUS;
   hi_activity before = waits ? hi_progress_change(HI_WAITS) : HI_WORKS;
   hi_reason_clear();
-  helio_status status =
-      device->member.streams->synchronize(device->member.device, device->streams[HI_STREAM_COMPUTE]);
+  helio_status status = device->member.streams->synchronize(device->member.device, device->streams[HI_STREAM_COMPUTE]);
   if (waits) hi_progress_change(before);
   return status ? hi_device_failed(device, status, "waiting for the step") : HELIO_OK;
 }

@@ -258,7 +258,8 @@ static inline helio_status settle(rank_state *self) {
   return hi_communicator_poll(self->communicator);
 }
 
-/* Another rank is about to break the group: this one learns of it in its call or, if that waits for nobody, soon after. */
+/* Another rank is about to break the group: this one learns of it in its call or, if that waits for nobody, soon after.
+ */
 static inline void await_failure(rank_state *self) {
   const group *g = self->group;
   bool waits = g->choice.flags & HELIO_COLLECTIVE_ASYNCHRONOUS;
