@@ -6,3 +6,4 @@
 #define VENDOR_DESCRIPTION "GPUs of NVIDIA, by CUDA"
 #define VENDOR_PARAMETER   "HELIO_CUDA_"
 #define VENDOR_FOLDERS     "$CUDA_PATH/lib64 and /usr/local/cuda/lib64"
+#define VENDOR_DNN         "cuDNN"

@@ -78,6 +78,9 @@
   X(adagrad_update)
 #define LIBRARIES_KERNELS(X)                                                                                           \
   X(matmul)                                                                                                            \
+  X(conv2d)                                                                                                            \
+  X(conv2d_grad_input)                                                                                                 \
+  X(conv2d_grad_kernel)                                                                                                \
   X(max_pool)                                                                                                          \
   X(max_pool_grad)                                                                                                     \
   X(average_pool)                                                                                                      \

@@ -17,6 +17,7 @@ const vendor_names vendor = {
     .description = VENDOR_DESCRIPTION,
     .parameter_cache = VENDOR_PARAMETER "CACHE",
     .parameter_libraries = VENDOR_PARAMETER "LIBRARIES",
+    .parameter_workspace = VENDOR_PARAMETER "WORKSPACE",
 };
 
 static const helio_parameter parameter_cache = {
@@ -37,7 +38,15 @@ static const helio_parameter parameter_libraries = {
             "'s libraries are looked for if the loader does not find them; empty is " VENDOR_FOLDERS ".",
 };
 
-static const helio_parameter *const parameters[] = {&parameter_cache, &parameter_libraries, NULL};
+static const helio_parameter parameter_workspace = {
+    .size = sizeof(helio_parameter),
+    .name = VENDOR_PARAMETER "WORKSPACE",
+    .kind = HELIO_PARAMETER_INTEGER,
+    .default_value = "256",
+    .help = "MiB of device memory that " VENDOR_DNN " may use for one convolution besides its arguments.",
+};
+
+static const helio_parameter *const parameters[] = {&parameter_cache, &parameter_libraries, &parameter_workspace, NULL};
 
 static helio_status probe(const helio_host *host, helio_probe_answer *answer) {
   if (answer->size < sizeof *answer)

@@ -24,11 +24,11 @@ typedef struct vendor_blas vendor_blas;
 typedef struct vendor_dnn vendor_dnn;
 
 typedef struct vendor_names {
-  const char *plugin;                                /* "cuda", "hip": name of the plugin and of its native handles */
-  const char *title;                                 /* "CUDA", "HIP": in messages */
-  const char *vendor;                                /* "NVIDIA", "AMD" */
-  const char *description;                           /* of the plugin */
-  const char *parameter_cache, *parameter_libraries; /* see plugin.c */
+  const char *plugin;      /* "cuda", "hip": name of the plugin and of its native handles */
+  const char *title;       /* "CUDA", "HIP": in messages */
+  const char *vendor;      /* "NVIDIA", "AMD" */
+  const char *description; /* of the plugin */
+  const char *parameter_cache, *parameter_libraries, *parameter_workspace; /* see plugin.c */
 } vendor_names;
 extern const vendor_names vendor;
 

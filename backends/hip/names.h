@@ -6,3 +6,4 @@
 #define VENDOR_DESCRIPTION "GPUs of AMD, by HIP"
 #define VENDOR_PARAMETER   "HELIO_HIP_"
 #define VENDOR_FOLDERS     "$ROCM_PATH/lib and /opt/rocm/lib"
+#define VENDOR_DNN         "MIOpen"

@@ -139,7 +139,7 @@ static helio_status offer(helio_plugin_state *state, const helio_member *const *
   const helio_host *host = state->host;
   for (size_t i = 0; i < count; i++) {
     if (members[i]->description->capabilities & HELIO_CAPABLE_HOST_MEMORY) continue;
-    return host->fail(host, HELIO_NOT_SUPPORTED, "the host cannot touch the memory of %s", members[i]->name);
+    return host->fail(host, HELIO_NO_DEVICE, "the host cannot touch the memory of %s", members[i]->name);
   }
   answer->score = 100;
   answer->types = local_sum_types;

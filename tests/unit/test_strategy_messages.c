@@ -139,7 +139,8 @@ static void what_serves_best_needs_no_excuse(void **state) {
   assert_not_logged("WARNING");
   if (on_strict()) {
     assert_string_equal(helio_strategy_collective(mirror(2)), "reduce-to-one");
-    assert_logged("WARNING:helio:local: the host cannot touch the memory of " JOB "GPU:0", "");
+    assert_logged("WARNING:helio:nccl: it serves nobody", "");
+    assert_not_logged("local: the host cannot touch"); /* nobody would expect it to */
   }
 }
 

@@ -661,7 +661,8 @@ typedef struct helio_collective_table {
   size_t size;
 
   /* required. Can this set of devices be served? HELIO_NOT_SUPPORTED with the reason, in the words a user should read,
-   * by host->fail(). */
+   * by host->fail(); HELIO_NO_DEVICE, with a reason too, where nobody would expect it to be: it is made for devices of
+   * another kind. Only the former is told when another collective is taken. */
   helio_status (*offer)(helio_plugin_state *state, const helio_member *const *members, size_t count,
                         helio_collective_offer *offer);
 
