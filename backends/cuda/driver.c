@@ -21,6 +21,9 @@ typedef struct table {
 static const gpu_symbol symbols[] = {CUDA_DRIVER_FUNCTIONS(GPU_SYMBOL)};
 static const char *const names[] = {"libcuda.so.1", NULL};
 
+/* Compiled kernels come from NVRTC 11.2 at least, which wants a driver of its major version. */
+#define OLDEST_VERSION 11000
+
 static table driver;
 static int driver_version;
 static int device_count;
@@ -80,6 +83,11 @@ static bool start(char *reason, size_t size) {
   if (!open_library(reason, size)) return false;
   abi_enum result = driver.cuInit(0);
   if (result == 0) result = driver.cuDriverGetVersion(&driver_version);
+  if (result == 0 && driver_version < OLDEST_VERSION) {
+    snprintf(reason, size, "NVIDIA's driver is that of CUDA %d.%d, which is too old: install 450 (CUDA 11.0) or newer",
+             driver_version / 1000, driver_version % 1000 / 10);
+    return false;
+  }
   if (result == 0) result = driver.cuDeviceGetCount(&device_count);
   if (result == 0 && device_count == 0) result = CUDA_ABI_NO_DEVICE;
   if (result == 0) return true;

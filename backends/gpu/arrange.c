@@ -44,7 +44,9 @@ gpu_pieces gpu_pieces_of(size_t summands, int32_t lanes, size_t groups) {
 
 int32_t gpu_strip_width(size_t columns, size_t rows) {
   size_t strips = GPU_BLOCK / power_of_2(columns, STRIP), useful = power_of_2(rows, GPU_BLOCK);
-  return (int32_t)(GPU_BLOCK / (strips < useful ? strips : useful));
+  size_t width = GPU_BLOCK / (strips < useful ? strips : useful);
+  while (width < GPU_BLOCK && columns / width > 2 * ENOUGH_BLOCKS) width *= 2;
+  return (int32_t)width;
 }
 
 size_t gpu_strip_groups(size_t columns, int32_t width) {

@@ -59,7 +59,8 @@ struct helio_event {
 struct helio_plan {
   helio_backend_device *device;
   uint32_t operation;
-  bool empty; /* the outputs have no elements: nothing to do */
+  bool empty;       /* the outputs have no elements: nothing to do */
+  size_t workspace; /* bytes that a run must have, as gpu_plan_finish was told */
 };
 
 /* --- plugin.c, device.c, memory.c, stream.c --- */
@@ -128,8 +129,8 @@ gpu_grid gpu_grid_over(const helio_backend_device *device, size_t count);
 helio_status gpu_launch(const helio_plan *plan, const helio_run *run, vendor_function *function, gpu_grid grid,
                         void **arguments);
 
-/* HELIO_OK if run() understands all of `run`, and the device is current. The beginning of every run; a plan that is
- * empty is answered before. */
+/* HELIO_OK if run() understands all of `run` and has its workspace, and the device is current. The beginning of every
+ * run; a plan that is empty is answered before. */
 helio_status gpu_run_begin(const helio_plan *plan, const helio_run *run);
 
 static inline gpu_address gpu_place_address(helio_place place) {

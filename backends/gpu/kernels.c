@@ -141,6 +141,6 @@ helio_status gpu_plan_finish(helio_plan *plan, helio_status status, size_t works
     return status;
   }
   answer->plan = plan;
-  answer->workspace = plan->empty ? 0 : workspace;
+  answer->workspace = plan->workspace = plan->empty ? 0 : workspace;
   return HELIO_OK;
 }

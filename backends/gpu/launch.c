@@ -20,6 +20,10 @@ helio_status gpu_launch(const helio_plan *plan, const helio_run *run, vendor_fun
 }
 
 helio_status gpu_run_begin(const helio_plan *plan, const helio_run *run) {
-  helio_status status = run_check(plan->device->host, run);
-  return status == HELIO_OK ? gpu_enter(plan->device) : status;
+  const helio_host *host = plan->device->host;
+  helio_status status = run_check(host, run);
+  if (status != HELIO_OK) return status;
+  if (plan->workspace > 0 && run_workspace(run).buffer == NULL)
+    return host->fail(host, HELIO_INVALID_ARGUMENT, "the workspace is missing");
+  return gpu_enter(plan->device);
 }

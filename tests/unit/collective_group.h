@@ -58,7 +58,7 @@ static inline void start_devices(void) {
 
 static inline hi_device *nth_device(device_set set, int rank) {
   char name[20];
-  bool cpu = !on_strict() || (set == MIXED && rank % 2 == 1);
+  bool cpu = !on_gpu() || (set == MIXED && rank % 2 == 1);
   snprintf(name, sizeof name, "%s:%d", cpu ? "cpu" : "gpu", rank);
   return hi_device_named(name);
 }

@@ -6,7 +6,7 @@
 static const char *const collectives[] = {"reduce-to-one", "ring", "local"};
 
 static bool serves(const char *collective) {
-  return !on_strict() || strcmp(collective, "local") != 0;
+  return !on_gpu() || strcmp(collective, "local") != 0;
 }
 
 static void for_groups(int ranks, void (*body)(group *g)) {
@@ -27,8 +27,8 @@ static void test_the_highest_score_is_chosen(void **state) {
   start_devices();
   group *g = group_new(OWN, 3, NULL);
   assert_made(g);
-  assert_string_equal(g->choice.collective.name, on_strict() ? "ring" : "local");
-  assert_int_equal(g->choice.score, on_strict() ? 60 : 100);
+  assert_string_equal(g->choice.collective.name, on_gpu() ? "ring" : "local");
+  assert_int_equal(g->choice.score, on_gpu() ? 60 : 100);
   assert_string_equal(g->choice.refusals, ""); /* that local does not suit others than CPUs is no news */
   free(g);
 }
@@ -63,7 +63,7 @@ static void test_one_is_chosen_by_the_environment(void **state) {
 
 static void test_a_refusal_of_the_one_asked_for_is_an_error(void **state) {
   (void)state;
-  if (!on_strict()) SKIP("all collectives serve CPUs");
+  if (!on_gpu()) SKIP("all collectives serve CPUs");
   start_devices();
   assert_null(group_new(MIXED, 2, "local"));
   expect_error(HELIO_NOT_SUPPORTED, "the collective local cannot serve these devices: the host cannot touch the memory "

@@ -10,7 +10,7 @@ static const helio_type types[] = {HELIO_FLOAT32,  HELIO_FLOAT64, HELIO_FLOAT16,
                                    HELIO_BFLOAT16, HELIO_INT32,   HELIO_INT64};
 
 static bool serves(const char *collective) {
-  return !on_strict() || strcmp(collective, "local") != 0;
+  return !on_gpu() || strcmp(collective, "local") != 0;
 }
 
 /* ---- one call ---- */
@@ -146,7 +146,7 @@ static void try_example(group *g, const example *e) {
 
 /* Calls `body` for each collective with so many ranks, on each set of devices. */
 static void for_groups(int ranks, void (*body)(group *g)) {
-  for (device_set set = OWN; set <= (on_strict() && ranks > 1 ? MIXED : OWN); set++) {
+  for (device_set set = OWN; set <= (on_gpu() && ranks > 1 ? MIXED : OWN); set++) {
     for (size_t i = 0; i < COUNT_OF(collectives); i++) {
       if (!serves(collectives[i])) continue;
       group *g = group_new(set, ranks, collectives[i]);

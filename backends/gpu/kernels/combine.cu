@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* combine_rows: sums of the rows that sort.cu has sorted, and of their squares. Most results have few rows: a thread adds
- * up one element of a result. Those that have many (padding, frequent words) have blocks of their own, in which each
- * strip adds up some of the rows. */
+/* combine_rows: sums of the rows that sort.cu has sorted, and of their squares. Most results have few rows: a thread
+ * adds up one element of a result. Those that have many (padding, frequent words) have blocks of their own, in which
+ * each strip adds up some of the rows. */
 
 #define MANY 64 /* more rows than this are many. Is MARK of sort.cu: among many rows is one that is marked */
 

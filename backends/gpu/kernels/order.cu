@@ -2,7 +2,9 @@
 /* argmax, top_k and in_top_k. NaN counts as larger than all numbers and as equal to itself; of equals the one in the
  * lower place comes first. */
 
-DEVICE bool above(A a, A b) { return a > b || (a != a && b == b); }
+DEVICE bool above(A a, A b) {
+  return a > b || (a != a && b == b);
+}
 
 /* A place of −1 is none, which comes behind all others. */
 struct candidate {

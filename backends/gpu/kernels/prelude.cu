@@ -246,8 +246,8 @@ DEVICE i32 activate(u32 activation, i32 x) { return activation == RELU && x < 0 
 DEVICE i64 activate(u32 activation, i64 x) { return activation == RELU && x < 0 ? 0 : x; }
 
 /* ---------------------------------------------------------------------------------------------------------------------
- * Sums and the like over threads of a block, which has GPU_BLOCK of them in these kernels. How many threads share one result
- * follows from shapes alone, so that results are the same on every device.
+ * Sums and the like over threads of a block, which has GPU_BLOCK of them in these kernels. How many threads share one
+ * result follows from shapes alone, so that results are the same on every device.
  */
 #define GPU_BLOCK 256
 
@@ -275,9 +275,9 @@ struct addition {
   }
 };
 
-/* A team is `lanes` neighbouring threads, a power of 2 up to GPU_BLOCK; the block has GPU_BLOCK / lanes of them. Joins the values
- * of each team and gives the result to all of its threads. All threads of the block come here. `shared` has room for
- * GPU_BLOCK / 32 values. */
+/* A team is `lanes` neighbouring threads, a power of 2 up to GPU_BLOCK; the block has GPU_BLOCK / lanes of them. Joins
+ * the values of each team and gives the result to all of its threads. All threads of the block come here. `shared` has
+ * room for GPU_BLOCK / 32 values. */
 template <typename J, typename V> DEVICE V team_join(V value, V *shared, int lanes) {
   for (int bits = (lanes < 32 ? lanes : 32) / 2; bits > 0; bits /= 2)
     value = J::join(value, of_other_lane(value, bits));
@@ -291,9 +291,9 @@ template <typename J, typename V> DEVICE V team_join(V value, V *shared, int lan
   return value;
 }
 
-/* Here the block is GPU_BLOCK / width strips of `width` threads, a power of 2: thread i of each strip has a part of result
- * i. Joins these parts and gives the results to the first strip. All threads of the block come here. `shared` has room
- * for GPU_BLOCK values. */
+/* Here the block is GPU_BLOCK / width strips of `width` threads, a power of 2: thread i of each strip has a part of
+ * result i. Joins these parts and gives the results to the first strip. All threads of the block come here. `shared` has
+ * room for GPU_BLOCK values. */
 template <typename J, typename V> DEVICE V strips_join(V value, V *shared, int width) {
   __syncthreads();
   shared[threadIdx.x] = value;
@@ -304,20 +304,20 @@ template <typename J, typename V> DEVICE V strips_join(V value, V *shared, int w
   return shared[threadIdx.x];
 }
 
-/* Σ value(i) for i from `first` in steps up to `end`. Eight at a time are added in N, which is fast and has eight reads
- * under way, then to the long sum in W, which is exact enough. */
-template <typename W, typename N, typename F> DEVICE W sum_each(i64 first, i64 end, i64 step, F value) {
-  W total = 0;
+/* Σ value(i) for i from `first` in steps up to `end`. Eight at a time are added as a short sum, which is fast and has
+ * eight reads under way, then to the long one, which is exact enough. */
+template <typename Long, typename Short, typename F> DEVICE Long sum_each(i64 first, i64 end, i64 step, F value) {
+  Long total = 0;
   i64 i = first;
   for (; i + 7 * step < end; i += 8 * step) {
-    N some = (N)value(i);
+    Short some = (Short)value(i);
 #pragma unroll
-    for (int k = 1; k < 8; k++) some += (N)value(i + k * step);
-    total += (W)some;
+    for (int k = 1; k < 8; k++) some += (Short)value(i + k * step);
+    total += (Long)some;
   }
-  N rest = 0;
-  for (; i < end; i += step) rest += (N)value(i);
-  return total + (W)rest;
+  Short rest = 0;
+  for (; i < end; i += step) rest += (Short)value(i);
+  return total + (Long)rest;
 }
 
 /* Which row a thread works on, and which lane of its team it is. */

@@ -12,14 +12,30 @@ typedef u64 long_sum; /* which wrap */
 typedef u64 short_sum;
 #endif
 
-DEVICE float lowest(float) { return -infinity(0.0f); }
-DEVICE double lowest(double) { return -infinity(0.0); }
-DEVICE i32 lowest(i32) { return -0x7fffffff - 1; }
-DEVICE i64 lowest(i64) { return -0x7fffffffffffffffLL - 1; }
-DEVICE float highest(float) { return infinity(0.0f); }
-DEVICE double highest(double) { return infinity(0.0); }
-DEVICE i32 highest(i32) { return 0x7fffffff; }
-DEVICE i64 highest(i64) { return 0x7fffffffffffffffLL; }
+DEVICE float lowest(float) {
+  return -infinity(0.0f);
+}
+DEVICE double lowest(double) {
+  return -infinity(0.0);
+}
+DEVICE i32 lowest(i32) {
+  return -0x7fffffff - 1;
+}
+DEVICE i64 lowest(i64) {
+  return -0x7fffffffffffffffLL - 1;
+}
+DEVICE float highest(float) {
+  return infinity(0.0f);
+}
+DEVICE double highest(double) {
+  return infinity(0.0);
+}
+DEVICE i32 highest(i32) {
+  return 0x7fffffff;
+}
+DEVICE i64 highest(i64) {
+  return 0x7fffffffffffffffLL;
+}
 
 struct sum {
   typedef long_sum total;
@@ -29,9 +45,13 @@ struct sum {
     return sum_each<long_sum, short_sum>(first, end, step, value);
   }
 #if IS_FLOAT
-  DEVICE long_sum done(long_sum total, double count) { return count < 0 ? total : total / count; }
+  DEVICE long_sum done(long_sum total, double count) {
+    return count < 0 ? total : total / count;
+  }
 #else
-  DEVICE long_sum done(long_sum total, double) { return total; }
+  DEVICE long_sum done(long_sum total, double) {
+    return total;
+  }
 #endif
 };
 
@@ -46,7 +66,9 @@ template <bool largest> struct extreme {
     for (i64 i = first; i < end; i += step) best = join(best, (A)value(i));
     return best;
   }
-  DEVICE A done(A total, double) { return total; }
+  DEVICE A done(A total, double) {
+    return total;
+  }
 };
 
 /* Of the kernels, by value. */
@@ -72,11 +94,11 @@ DEVICE i64 place_along(const axes &along, i64 i) {
 }
 
 /* Summands of piece `piece` from `first` on, of the result that begins at x. */
-template <typename R> DEVICE typename R::total part_of(const T *x, const reduction &how, i64 piece, int first, int step) {
+template <typename R>
+DEVICE typename R::total part_of(const T *x, const reduction &how, i64 piece, int first, int step) {
   i64 begin = piece * how.piece, end = begin + how.piece < how.summands ? begin + how.piece : how.summands;
   i64 stride = how.summed.stride[0];
-  if (how.summed.rank <= 1)
-    return R::over(begin + first, end, step, [&](i64 i) { return load(x + i * stride); });
+  if (how.summed.rank <= 1) return R::over(begin + first, end, step, [&](i64 i) { return load(x + i * stride); });
   typename R::total total = R::none();
 #pragma unroll 1
   for (i64 i = begin + first; i < end; i += step)
@@ -138,15 +160,15 @@ DEVICE void finish(T *y, const typename R::total *parts, const reduction &how, t
 
 #define REDUCTION(name, kind)                                                                                          \
   KERNEL name##_rows(const T *x, T *y, kind::total *parts, reduction how) {                                            \
-    __shared__ kind::total shared[GPU_BLOCK / 32];                                                                         \
+    __shared__ kind::total shared[GPU_BLOCK / 32];                                                                     \
     rows<kind>(x, y, parts, how, shared);                                                                              \
   }                                                                                                                    \
   KERNEL name##_columns(const T *x, T *y, kind::total *parts, reduction how) {                                         \
-    __shared__ kind::total shared[GPU_BLOCK];                                                                              \
+    __shared__ kind::total shared[GPU_BLOCK];                                                                          \
     columns<kind>(x, y, parts, how, shared);                                                                           \
   }                                                                                                                    \
   KERNEL name##_finish(T *y, const kind::total *parts, reduction how) {                                                \
-    __shared__ kind::total shared[GPU_BLOCK];                                                                              \
+    __shared__ kind::total shared[GPU_BLOCK];                                                                          \
     finish<kind>(y, parts, how, shared);                                                                               \
   }
 typedef extreme<true> largest;

@@ -3,11 +3,6 @@
  * element is taken from all first, so that no exponential overflows; a row that holds NaN or +∞, or −∞ alone, becomes
  * NaN. Rows are read again from the cache rather than kept. */
 
-DEVICE float exponential(float x) { return expf(x); }
-DEVICE double exponential(double x) { return exp(x); }
-DEVICE float log_1_plus(float x) { return log1pf(x); }
-DEVICE double log_1_plus(double x) { return log1p(x); }
-
 struct larger {
   DEVICE A join(A a, A b) { return b > a ? b : a; }
 };
@@ -19,11 +14,13 @@ DEVICE A largest_of(const T *x, seat at, i64 rows, i64 columns, A *shared) {
 }
 
 DEVICE double exp_sum_of(const T *x, A largest, seat at, i64 rows, i64 columns, double *shared) {
-  return row_sum(at, rows, columns, shared, [&](i64 i) { return exponential(load(x + at.row * columns + i) - largest); });
+  return row_sum(at, rows, columns, shared, [&](i64 i) { return exp(load(x + at.row * columns + i) - largest); });
 }
 
 /* The largest element itself gives 1: what is left when that is taken off may be tiny. */
-DEVICE A log_of_sum(double sum) { return log_1_plus((A)(sum - 1)); }
+DEVICE A log_of_sum(double sum) {
+  return log1p((A)(sum - 1));
+}
 
 KERNEL softmax(const T *x, T *y, i64 rows, i64 columns, int lanes) {
   __shared__ A shared_largest[GPU_BLOCK / 32];
@@ -34,7 +31,7 @@ KERNEL softmax(const T *x, T *y, i64 rows, i64 columns, int lanes) {
     A scale = (A)(1 / sum);
     FOR_COLUMNS(i, at, rows, columns) {
       i64 place = at.row * columns + i;
-      store(y + place, exponential(load(x + place) - largest) * scale);
+      store(y + place, exp(load(x + place) - largest) * scale);
     }
   }
 }
@@ -56,9 +53,8 @@ KERNEL log_softmax(const T *x, T *y, i64 rows, i64 columns, int lanes) {
 KERNEL softmax_grad(const T *dy, const T *y, T *dx, i64 rows, i64 columns, int lanes) {
   __shared__ double shared[GPU_BLOCK / 32];
   FOR_ROWS(at, rows, lanes) {
-    A mean = (A)row_sum(at, rows, columns, shared, [&](i64 i) {
-      return load(dy + at.row * columns + i) * load(y + at.row * columns + i);
-    });
+    A mean = (A)row_sum(at, rows, columns, shared,
+                        [&](i64 i) { return load(dy + at.row * columns + i) * load(y + at.row * columns + i); });
     FOR_COLUMNS(i, at, rows, columns) {
       i64 place = at.row * columns + i;
       store(dx + place, (load(dy + place) - mean) * load(y + place));
@@ -73,7 +69,7 @@ KERNEL log_softmax_grad(const T *dy, const T *y, T *dx, i64 rows, i64 columns, i
     A sum = (A)row_sum(at, rows, columns, shared, [&](i64 i) { return load(dy + at.row * columns + i); });
     FOR_COLUMNS(i, at, rows, columns) {
       i64 place = at.row * columns + i;
-      store(dx + place, load(dy + place) - exponential(load(y + place)) * sum);
+      store(dx + place, load(dy + place) - exp(load(y + place)) * sum);
     }
   }
 }
@@ -92,7 +88,7 @@ KERNEL sparse_cross_entropy(const T *x, const void *labels, int wide, T *loss, T
     if (gradient != 0) {
       FOR_COLUMNS(i, at, rows, columns) {
         i64 place = at.row * columns + i;
-        A value = exponential(load(x + place) - largest) * scale - (A)(i == label);
+        A value = exp(load(x + place) - largest) * scale - (A)(i == label);
         store(gradient + place, fits ? value : (A)0);
       }
     }
@@ -125,7 +121,7 @@ KERNEL cross_entropy(const T *x, const T *labels, T *loss, T *gradient, i64 rows
     if (gradient != 0) {
       FOR_COLUMNS(i, at, rows, columns) {
         i64 place = at.row * columns + i;
-        store(gradient + place, exponential(load(x + place) - largest) * scale - load(labels + place));
+        store(gradient + place, exp(load(x + place) - largest) * scale - load(labels + place));
       }
     }
     if (at.row < rows && at.lane == 0)

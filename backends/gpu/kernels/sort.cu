@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Row numbers sorted by their indices, equal ones in their order, and the distinct indices listed. The number of launches
- * depends on how many there are and not on what they are: tiles are sorted in shared memory, then runs are merged two by
- * two. Every entry finds its place for itself; no two are equal, for each has a row of its own.
+/* Row numbers sorted by their indices, equal ones in their order, and the distinct indices listed. The number of
+ * launches depends on how many there are and not on what they are: tiles are sorted in shared memory, then runs are
+ * merged two by two. Every entry finds its place for itself; no two are equal, for each has a row of its own.
  *
  * An index below zero is none and sorts behind all others. */
 

@@ -32,8 +32,8 @@ DEVICE A rmsprop_step(T *square, T *mean, i64 i, A g, A g2, const settings &c) {
   return (A)c.rate * g / sqrt(spread + (A)c.epsilon);
 }
 
-/* Element i: g is the gradient, g2 its square or what was given in the place of that. Slots are those of the operation in
- * their order; absent ones are 0. */
+/* Element i: g is the gradient, g2 its square or what was given in the place of that. Slots are those of the operation
+ * in their order; absent ones are 0. */
 DEVICE void update(T *weights, T *first, T *second, T *third, i64 i, A g, A g2, const settings &c) {
   A w = weights[i], rate = (A)c.rate;
   if (c.decay != 0) w -= w * (A)c.decay;
@@ -122,8 +122,8 @@ KERNEL map_rows(const void *indices, i64 *map, rows_given given, status_word *st
   }
 }
 
-/* All rows; those that are not named have a gradient of zero. Whether what the map says is true shows in the indices, so
- * that nobody has to clear it: they are distinct. */
+/* All rows; those that are not named have a gradient of zero. Whether what the map says is true shows in the indices,
+ * so that nobody has to clear it: they are distinct. */
 KERNEL update_all(T *weights, T *first, T *second, T *third, const T *gradient, const T *squares, const void *indices,
                   const i64 *map, rows_given given, settings c) {
   FOR_EACH(at, given.rows * given.row) {
