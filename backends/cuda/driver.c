@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct table {
   CUDA_DRIVER_FUNCTIONS(GPU_POINTER)
@@ -27,7 +28,7 @@ static const char *const names[] = {"libcuda.so.1", NULL};
 static table driver;
 static int driver_version;
 static int device_count;
-static bool driver_opened;
+static pid_t driver_opened; /* the process that did */
 static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int cuda_driver_version(void) {
@@ -56,6 +57,10 @@ static void explain(abi_enum result, char *reason, size_t size) {
         reason, size,
         "there is no NVIDIA GPU, or CUDA_VISIBLE_DEVICES hides it: the driver found none (nvidia-smi shows what it "
         "sees)");
+    return;
+  case CUDA_ABI_NOT_INITIALIZED:
+    snprintf(reason, size,
+             "the driver of CUDA does not work in a child of a process that has used it: fork before the first use");
     return;
   case CUDA_ABI_SYSTEM_DRIVER_MISMATCH:
     snprintf(reason, size,
@@ -97,9 +102,14 @@ static bool start(char *reason, size_t size) {
 
 bool vendor_driver_open(const helio_host *host, int *count, char *reason, size_t size) {
   (void)host;
+  bool opened = false;
   pthread_mutex_lock(&driver_lock);
-  if (!driver_opened) driver_opened = start(reason, size);
-  bool opened = driver_opened;
+  if (driver_opened != 0 && driver_opened != getpid()) {
+    explain(CUDA_ABI_NOT_INITIALIZED, reason, size);
+  } else {
+    opened = driver_opened != 0 || start(reason, size);
+    driver_opened = opened ? getpid() : 0;
+  }
   pthread_mutex_unlock(&driver_lock);
   if (!opened) return false;
   *count = device_count;

@@ -138,9 +138,13 @@ static void test_order_of_preference(void **state) {
 static void test_all_ways_to_name_a_device(void **state) {
   static const char *const cpu[] = {"cpu:0", "/cpu:0", "CPU", "/device:CPU:0", FULL "CPU:0", "device:cpu:0"};
   static const char *const gpu[] = {"gpu:0", "/GPU:0", "/device:gpu:0", FULL "GPU:0", "strict:0", "/device:STRICT:0"};
+  char vendor[80], vendor_device[80];
   (void)state;
+  snprintf(vendor, sizeof vendor, "%s:0", given_backend);
+  snprintf(vendor_device, sizeof vendor_device, "/device:%s:0", given_backend);
   for (size_t i = 0; i < COUNT_OF(cpu); i++) {
     const char *name = on_gpu() ? gpu[i] : cpu[i];
+    if (on_vendor() && i >= 4) name = i == 4 ? vendor : vendor_device;
     helio_tensor *x = put(name, 64);
     assert_made(x);
     assert_string_equal(helio_tensor_device(x), on_gpu() ? FULL "GPU:0" : FULL "CPU:0");
@@ -196,7 +200,7 @@ static const struct {
 };
 
 static void test_splitting_by_variable(void **state) {
-  const char *const names[] = {device_name(), physical_name(), on_strict() ? "strict:0" : on_gpu() ? "gpu" : "CPU"};
+  const char *const names[] = {device_name(), physical_name(), on_strict() ? "strict:0" : on_gpu() ? "GPU" : "CPU"};
   (void)state;
   for (size_t i = 0; i < COUNT_OF(splits) * COUNT_OF(names); i++) {
     char value[100];
@@ -340,6 +344,7 @@ static void test_thread_shares(void **state) {
 
 static void test_growth_on(void **state) {
   (void)state;
+  unsetenv("HELIO_ARENA_DEBUG"); /* its blocks are no pieces */
   helio_memory info = memory_of(device_name());
   assert_int_equal(info.reserved + info.in_use + info.taken + info.peak + info.allocations, 0);
   assert_int_equal(info.size, sizeof info);
@@ -381,12 +386,14 @@ static void check_one_piece(const char *device, uint64_t least, uint64_t most) {
 
 static void test_growth_off_within_a_limit(void **state) {
   (void)state;
+  unsetenv("HELIO_ARENA_DEBUG"); /* its blocks are no pieces */
   setenv("HELIO_MEMORY_GROWTH", "0", 1);
   setenv("HELIO_MEMORY_LIMIT", "12M", 1);
   check_one_piece(device_name(), 12 * MIB, 12 * MIB);
   assert_ok(helio_shutdown());
   clear_environment();
   restore_environment();
+  unsetenv("HELIO_ARENA_DEBUG");
   assert_ok(helio_set_memory_growth(NULL, false)); /* the same by calls */
   assert_ok(helio_set_memory_limit(device_name(), 12 * MIB));
   check_one_piece(device_name(), 12 * MIB, 12 * MIB);
@@ -395,6 +402,7 @@ static void test_growth_off_within_a_limit(void **state) {
 /* Nearly all that is free; on the CPU that is addresses only. */
 static void test_growth_off_without_a_limit(void **state) {
   (void)state;
+  unsetenv("HELIO_ARENA_DEBUG"); /* its blocks are no pieces */
   if (on_strict()) setenv("HELIO_STRICT_MEMORY", "16777216", 1);
   /* The address sanitizer keeps a byte for every eight addresses. */
   if (SANITIZED && !on_gpu()) setenv("HELIO_MEMORY_FRACTION", "0.02", 1);
