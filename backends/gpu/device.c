@@ -65,7 +65,8 @@ static void physical_close(helio_backend_device *device) {
   gpu_physical *physical = device->physical;
   pthread_mutex_lock(&physical->lock);
   if (--physical->open_count == 0) {
-    if (vendor_context_enter(physical->context) == 0) gpu_modules_unload(device->state, physical);
+    vendor_context_enter(physical->context); /* a lost device refuses: what follows then frees the host's part */
+    gpu_modules_unload(device->state, physical);
     vendor_context_close(physical->index, physical->context);
     physical->context = NULL;
   }
