@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct table {
   CUDA_DRIVER_FUNCTIONS(GPU_POINTER)
@@ -21,10 +22,13 @@ typedef struct table {
 static const gpu_symbol symbols[] = {CUDA_DRIVER_FUNCTIONS(GPU_SYMBOL)};
 static const char *const names[] = {"libcuda.so.1", NULL};
 
+/* Compiled kernels come from NVRTC 11.2 at least, which wants a driver of its major version. */
+#define OLDEST_VERSION 11000
+
 static table driver;
 static int driver_version;
 static int device_count;
-static bool driver_opened;
+static pid_t driver_opened; /* the process that did */
 static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
 
 int cuda_driver_version(void) {
@@ -54,6 +58,10 @@ static void explain(abi_enum result, char *reason, size_t size) {
         "there is no NVIDIA GPU, or CUDA_VISIBLE_DEVICES hides it: the driver found none (nvidia-smi shows what it "
         "sees)");
     return;
+  case CUDA_ABI_NOT_INITIALIZED:
+    snprintf(reason, size,
+             "the driver of CUDA does not work in a child of a process that has used it: fork before the first use");
+    return;
   case CUDA_ABI_SYSTEM_DRIVER_MISMATCH:
     snprintf(reason, size,
              "libcuda.so.1 and NVIDIA's kernel module are of different versions: restart the machine after an update");
@@ -80,6 +88,11 @@ static bool start(char *reason, size_t size) {
   if (!open_library(reason, size)) return false;
   abi_enum result = driver.cuInit(0);
   if (result == 0) result = driver.cuDriverGetVersion(&driver_version);
+  if (result == 0 && driver_version < OLDEST_VERSION) {
+    snprintf(reason, size, "NVIDIA's driver is that of CUDA %d.%d, which is too old: install 450 (CUDA 11.0) or newer",
+             driver_version / 1000, driver_version % 1000 / 10);
+    return false;
+  }
   if (result == 0) result = driver.cuDeviceGetCount(&device_count);
   if (result == 0 && device_count == 0) result = CUDA_ABI_NO_DEVICE;
   if (result == 0) return true;
@@ -89,9 +102,14 @@ static bool start(char *reason, size_t size) {
 
 bool vendor_driver_open(const helio_host *host, int *count, char *reason, size_t size) {
   (void)host;
+  bool opened = false;
   pthread_mutex_lock(&driver_lock);
-  if (!driver_opened) driver_opened = start(reason, size);
-  bool opened = driver_opened;
+  if (driver_opened != 0 && driver_opened != getpid()) {
+    explain(CUDA_ABI_NOT_INITIALIZED, reason, size);
+  } else {
+    opened = driver_opened != 0 || start(reason, size);
+    driver_opened = opened ? getpid() : 0;
+  }
   pthread_mutex_unlock(&driver_lock);
   if (!opened) return false;
   *count = device_count;

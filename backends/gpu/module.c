@@ -133,6 +133,8 @@ static helio_status compile_text(gpu_images *images, const job *work, const char
   snprintf(file, sizeof file, "%s-%s-%u", vendor.plugin, work->text->name, work->type);
   if (gpu_cache_read(images->host, file, key, code)) return HELIO_OK;
   snprintf(name, sizeof name, "%s.cu", work->text->name);
+  images->host->log(images->host, HELIO_LOG_DEBUG, "compiling %s with %s for %s", name, work->define_type,
+                    work->facts->architecture);
   double begin = seconds_now();
   helio_status status = vendor_compile(images->host, work->facts, name, whole, work->defines, code);
   if (status != HELIO_OK) return status;

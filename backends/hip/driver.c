@@ -40,7 +40,7 @@ static table hip;
 static void *library;
 static int runtime_version;
 static int device_count;
-static bool driver_opened;
+static pid_t driver_opened; /* the process that did */
 static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void *hip_runtime_library(void) {
@@ -113,9 +113,14 @@ static void version_text(char *text, size_t size) {
 }
 
 bool vendor_driver_open(const helio_host *host, int *count, char *reason, size_t size) {
+  bool opened = false;
   pthread_mutex_lock(&driver_lock);
-  if (!driver_opened) driver_opened = start(host, reason, size);
-  bool opened = driver_opened;
+  if (driver_opened != 0 && driver_opened != getpid()) {
+    snprintf(reason, size, "HIP does not work in a child of a process that has used it: fork before the first use");
+  } else {
+    opened = driver_opened != 0 || start(host, reason, size);
+    driver_opened = opened ? getpid() : 0;
+  }
   pthread_mutex_unlock(&driver_lock);
   if (!opened) return false;
   char version[32];

@@ -207,7 +207,7 @@ static helio_status init(const helio_host *host, helio_plugin_state **result) {
   helio_plugin_state *state = host->allocate(host, sizeof *state);
   if (!state) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for the plugin's state");
   state->host = host;
-  helio_status status = group_registry_open(&state->registry, host);
+  helio_status status = group_registry_open(&state->registry, host, NULL);
   if (status) {
     host->release(host, state);
   } else {

@@ -153,7 +153,7 @@ static helio_status init(const helio_host *host, helio_plugin_state **result) {
   if (!state) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for the plugin's state");
   state->host = host;
   helio_status status = read_chunk(host, &state->chunk_bytes);
-  if (!status) status = group_registry_open(&state->registry, host);
+  if (!status) status = group_registry_open(&state->registry, host, NULL);
   if (status) {
     host->release(host, state);
   } else {

@@ -97,6 +97,8 @@ static const part slices[] = {
     {SHAPE(5, 7, 3), SHAPE(0, 7, 0), SHAPE(5, 0, 3)},
     {SHAPE(2, 3, 2, 3, 2, 3, 2, 3), SHAPE(1, 0, 1, 1, 0, 2, 0, 1), SHAPE(1, 3, 1, 2, 2, 1, 1, 2)},
     {NO_AXES, NO_AXES, NO_AXES},
+    {SHAPE(12, 64), SHAPE(2, 16), SHAPE(8, 32)}, /* rows that a device may move in larger units */
+    {SHAPE(6, 8, 48), SHAPE(1, 0, 16), SHAPE(4, 8, 24)},
     {SHAPE(113, 1033), SHAPE(3, 1), SHAPE(107, 1031)},
 };
 
@@ -141,6 +143,8 @@ static const part pads[] = {
     {SHAPE(2, 3, 4, 5), SHAPE(0, 1, 1, 0), SHAPE(0, 1, 1, 0)},
     {SHAPE(1, 2, 1, 2, 1, 2, 1, 2), SHAPE(1, 0, 1, 0, 1, 0, 1, 0), SHAPE(0, 1, 0, 1, 0, 1, 0, 1)},
     {NO_AXES, NO_AXES, NO_AXES},
+    {SHAPE(6, 32), SHAPE(1, 16), SHAPE(2, 48)},
+    {SHAPE(4, 6, 16), SHAPE(1, 1, 0), SHAPE(0, 1, 0)},
     {SHAPE(113, 1031), SHAPE(3, 1), SHAPE(1, 5)},
 };
 
@@ -186,6 +190,10 @@ static const part transpositions[] = {
     {SHAPE(2, 3, 5, 7), SHAPE(0, 2, 1, 3), NO_AXES},
     {SHAPE(2, 3, 5, 7), SHAPE(3, 2, 1, 0), NO_AXES},
     {SHAPE(2, 3, 1, 3, 2, 1, 2, 3), SHAPE(7, 0, 6, 1, 5, 2, 4, 3), NO_AXES},
+    {SHAPE(3, 35, 41), SHAPE(0, 2, 1), NO_AXES}, /* several planes */
+    {SHAPE(9, 4, 35), SHAPE(2, 1, 0), NO_AXES},
+    {SHAPE(33, 3, 10, 2), SHAPE(1, 3, 2, 0), NO_AXES},
+    {SHAPE(6, 5, 16), SHAPE(1, 0, 2), NO_AXES},
     {SHAPE(113, 1033), SHAPE(1, 0), NO_AXES},
     {SHAPE(17, 61, 257), SHAPE(1, 0, 2), NO_AXES},
 };
@@ -237,6 +245,8 @@ static const joint joints[] = {
     {SHAPE(3, 4, 5), 2, {5, 1, 3, -1}},
     {SHAPE(3, 0, 5), 2, {1, 2, -1}},
     {SHAPE(2, 1, 3, 1, 2, 1, 3, 2), 4, {2, 3, -1}},
+    {SHAPE(7, 16), 1, {16, 32, 0, 48, -1}},
+    {SHAPE(3, 4), 1, {1, 2, 1, 3, 1, 2, 1, 3, 1, 2, 1, 3, 1, 2, 1, 3, 1, 2, -1}},
     {SHAPE(113, 1), 1, {401, 1, 657, -1}},
 };
 
@@ -308,6 +318,7 @@ static void examples_gather(const family *f, helio_type type) {
     example_gather(f, type, index, (helio_shape)SHAPE(13, 17), (helio_shape)SHAPE(0));
     example_gather(f, type, index, (helio_shape)SHAPE(13, 0), (helio_shape)SHAPE(5));
     example_gather(f, type, index, (helio_shape)SHAPE(13, 1), (helio_shape)SHAPE(67));
+    example_gather(f, type, index, (helio_shape)SHAPE(13, 16), (helio_shape)SHAPE(67));
     example_gather(f, type, index, (helio_shape)SHAPE(509, 67), (helio_shape)SHAPE(4003));
   }
 }
@@ -346,6 +357,7 @@ static void examples_scatter_add(const family *f, helio_type type) {
     example_scatter_add(f, type, index, (helio_shape)SHAPE(5, 0), 3);
     example_scatter_add(f, type, index, (helio_shape)SHAPE(2003, 67), 509);
     example_scatter_add(f, type, index, (helio_shape)SHAPE(131, 1), 4099);
+    example_scatter_add(f, type, index, (helio_shape)SHAPE(131, 523), 3);
   }
 }
 
@@ -454,6 +466,8 @@ static const part choices[] = {
     {NO_AXES, NO_AXES, SHAPE(13, 17)},
     {SHAPE(3, 1, 5), SHAPE(7, 1), SHAPE(2, 1, 1, 1)},
     {SHAPE(5, 0), SHAPE(5, 1), SHAPE(1)},
+    {SHAPE(13, 24), SHAPE(24), SHAPE(13, 1)},
+    {SHAPE(13, 1), SHAPE(13, 24), SHAPE(24)},
     {SHAPE(113, 1033), SHAPE(113, 1033), SHAPE(113, 1033)},
     {SHAPE(113, 1033), SHAPE(1033), SHAPE(113, 1)},
 };
