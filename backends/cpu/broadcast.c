@@ -12,25 +12,21 @@
 /* Elements that are written out at a time. */
 #define SPREAD 512
 
-#define FLOAT_TYPES                                                                                                    \
-  (HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64) | HELIO_TYPE_BIT(HELIO_FLOAT16) |                     \
-   HELIO_TYPE_BIT(HELIO_BFLOAT16))
-
 /* Operations of two operands, and the types they are defined for. */
 #define BINARY_LIST(X)                                                                                                 \
-  X(add, ADD, CPU_ADD, CPU_ARITHMETIC_TYPES)                                                                           \
-  X(sub, SUB, CPU_SUB, CPU_ARITHMETIC_TYPES)                                                                           \
-  X(mul, MUL, CPU_MUL, CPU_ARITHMETIC_TYPES)                                                                           \
-  X(div, DIV, CPU_DIV, CPU_ARITHMETIC_TYPES)                                                                           \
-  X(pow, POW, CPU_POW, FLOAT_TYPES)                                                                                    \
-  X(maximum, MAXIMUM, CPU_MAXIMUM, CPU_ARITHMETIC_TYPES)                                                               \
-  X(minimum, MINIMUM, CPU_MINIMUM, CPU_ARITHMETIC_TYPES)                                                               \
-  X(equal, EQUAL, CPU_EQUAL, CPU_ALL_TYPES)                                                                            \
-  X(not_equal, NOT_EQUAL, CPU_NOT_EQUAL, CPU_ALL_TYPES)                                                                \
-  X(less, LESS, CPU_LESS, CPU_ALL_TYPES)                                                                               \
-  X(less_equal, LESS_EQUAL, CPU_LESS_EQUAL, CPU_ALL_TYPES)                                                             \
-  X(greater, GREATER, CPU_GREATER, CPU_ALL_TYPES)                                                                      \
-  X(greater_equal, GREATER_EQUAL, CPU_GREATER_EQUAL, CPU_ALL_TYPES)
+  X(add, ADD, CPU_ADD, CALL_ARITHMETIC_TYPES)                                                                          \
+  X(sub, SUB, CPU_SUB, CALL_ARITHMETIC_TYPES)                                                                          \
+  X(mul, MUL, CPU_MUL, CALL_ARITHMETIC_TYPES)                                                                          \
+  X(div, DIV, CPU_DIV, CALL_ARITHMETIC_TYPES)                                                                          \
+  X(pow, POW, CPU_POW, CALL_FLOAT_TYPES)                                                                               \
+  X(maximum, MAXIMUM, CPU_MAXIMUM, CALL_ARITHMETIC_TYPES)                                                              \
+  X(minimum, MINIMUM, CPU_MINIMUM, CALL_ARITHMETIC_TYPES)                                                              \
+  X(equal, EQUAL, CPU_EQUAL, CALL_ALL_TYPES)                                                                           \
+  X(not_equal, NOT_EQUAL, CPU_NOT_EQUAL, CALL_ALL_TYPES)                                                               \
+  X(less, LESS, CPU_LESS, CALL_ALL_TYPES)                                                                              \
+  X(less_equal, LESS_EQUAL, CPU_LESS_EQUAL, CALL_ALL_TYPES)                                                            \
+  X(greater, GREATER, CPU_GREATER, CALL_ALL_TYPES)                                                                     \
+  X(greater_equal, GREATER_EQUAL, CPU_GREATER_EQUAL, CALL_ALL_TYPES)
 
 typedef struct binary_row {
   cpu_arithmetic operation;
@@ -139,17 +135,17 @@ static void arrange(broadcast_plan *plan, const helio_argument *const *operands,
 
 static helio_status make_plan(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer,
                               unsigned weight, broadcast_plan **result) {
-  const helio_argument *y = cpu_output(call);
+  const helio_argument *y = call_output(call);
   if (!shapes_broadcast(call->arguments, call->input_count, y))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "the operands do not broadcast to the output");
   broadcast_plan *plan = (broadcast_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
   plan->operands = call->input_count;
-  plan->type = (helio_type)cpu_input(call, 0)->type;
-  plan->element = cpu_type_size(plan->type);
-  plan->result = cpu_type_size(y->type);
+  plan->type = (helio_type)call_input(call, 0)->type;
+  plan->element = call_type_size(plan->type);
+  plan->result = call_type_size(y->type);
   plan->float_mode = CPU_FLOAT_FLUSH;
-  plan->count = cpu_element_count(y);
+  plan->count = call_element_count(y);
   plan->base.empty = plan->count == 0;
   if (!plan->base.empty) arrange(plan, call->arguments, y);
   plan->base.parts = cpu_parts_for_bytes(device, plan->count * plan->element * (plan->operands + 1) * weight);
@@ -169,12 +165,12 @@ static unsigned weight_of(cpu_arithmetic operation, uint32_t type) {
 static helio_status binary_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const binary_row *row = &binary_rows[call->operation];
   const bool compares = row->operation >= CPU_EQUAL;
-  const cpu_signature signature = {"TT", compares ? "B" : "T", row->types};
+  const call_signature signature = {"TT", compares ? "B" : "T", row->types};
   const cpu_vector_table *vector = device->vector;
   broadcast_plan *plan;
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  status = make_plan(device, call, answer, weight_of(row->operation, cpu_input(call, 0)->type), &plan);
+  status = make_plan(device, call, answer, weight_of(row->operation, call_input(call, 0)->type), &plan);
   if (status != HELIO_OK) return status;
   plan->operation = row->operation;
   plan->compute = row->operation < CPU_DIV ? vector->arithmetic : vector->binary;
@@ -183,7 +179,7 @@ static helio_status binary_plan_make(helio_backend_device *device, const helio_c
 }
 
 static helio_status where_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"TTB", "T", CPU_ALL_TYPES};
+  const call_signature signature = {"TTB", "T", CALL_ALL_TYPES};
   broadcast_plan *plan;
   helio_status status = cpu_call_check(device, call, answer, &signature);
   return status != HELIO_OK ? status : make_plan(device, call, answer, 1, &plan);
@@ -323,7 +319,7 @@ BINARY_LIST(BINARY_KERNEL)
 const helio_kernel cpu_kernel_where = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_WHERE,
-    .types = CPU_ALL_TYPES,
+    .types = CALL_ALL_TYPES,
     .plan = where_plan_make,
     .run = where_run,
     .plan_free = cpu_plan_free,

@@ -15,19 +15,19 @@ typedef struct cast_work {
 } cast_work;
 
 static helio_status plan_cast(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"T", "?", CPU_ALL_TYPES};
+  const call_signature signature = {"T", "?", CALL_ALL_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0), *y = cpu_output(call);
-  if (!cpu_same_shape(x, y))
+  const helio_argument *x = call_input(call, 0), *y = call_output(call);
+  if (!call_same_shape(x, y))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "CAST: input and output differ in shape");
   cast_plan *plan = (cast_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
   plan->from = (helio_type)x->type;
   plan->to = (helio_type)y->type;
-  plan->count = cpu_element_count(y);
+  plan->count = call_element_count(y);
   plan->base.empty = plan->count == 0;
-  plan->base.parts = cpu_parts_for_bytes(device, plan->count * (cpu_type_size(x->type) + cpu_type_size(y->type)));
+  plan->base.parts = cpu_parts_for_bytes(device, plan->count * (call_type_size(x->type) + call_type_size(y->type)));
   answer->plan = &plan->base;
   answer->workspace = 0;
   return HELIO_OK;
@@ -38,8 +38,8 @@ static void cast_part(void *argument, unsigned part, unsigned parts) {
   const cast_plan *plan = work->plan;
   cpu_range range = cpu_part_range(plan->count, 64, part, parts);
   unsigned saved = cpu_float_begin(CPU_FLOAT_EXACT);
-  plan->base.device->vector->cast(plan->to, plan->from, work->y + range.begin * cpu_type_size(plan->to),
-                                  work->x + range.begin * cpu_type_size(plan->from), range.end - range.begin);
+  plan->base.device->vector->cast(plan->to, plan->from, work->y + range.begin * call_type_size(plan->to),
+                                  work->x + range.begin * call_type_size(plan->from), range.end - range.begin);
   cpu_float_end(CPU_FLOAT_EXACT, saved);
 }
 
@@ -54,7 +54,7 @@ static helio_status run_cast(helio_plan *base, const helio_run *run) {
 const helio_kernel cpu_kernel_cast = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_CAST,
-    .types = CPU_ALL_TYPES,
+    .types = CALL_ALL_TYPES,
     .plan = plan_cast,
     .run = run_cast,
     .plan_free = cpu_plan_free,

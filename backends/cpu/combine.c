@@ -33,22 +33,22 @@ typedef struct combine_work {
 
 static helio_status combine_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const helio_host *host = device->host;
-  const cpu_signature signature = {"TI", "TIt", CPU_FLOAT_TYPES};
+  const call_signature signature = {"TI", "TIt", CALL_FLOAT_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0), *indices = cpu_input(call, 1);
-  const helio_argument *y = cpu_output(call), *combined = cpu_output_at(call, 1);
-  const helio_argument *squares = cpu_output_at(call, 2);
-  if (x->rank < 1 || indices->rank != 1 || indices->extent[0] != x->extent[0] || !cpu_same_shape(x, y) ||
-      !cpu_same_shape(indices, combined) || indices->type != combined->type ||
-      (squares != NULL && !cpu_same_shape(x, squares)))
+  const helio_argument *x = call_input(call, 0), *indices = call_input(call, 1);
+  const helio_argument *y = call_output(call), *combined = call_output_at(call, 1);
+  const helio_argument *squares = call_output_at(call, 2);
+  if (x->rank < 1 || indices->rank != 1 || indices->extent[0] != x->extent[0] || !call_same_shape(x, y) ||
+      !call_same_shape(indices, combined) || indices->type != combined->type ||
+      (squares != NULL && !call_same_shape(x, squares)))
     return host->fail(host, HELIO_INVALID_ARGUMENT, "COMBINE_ROWS: rows and indices do not go together");
   combine_plan *plan = (combine_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
   plan->type = (helio_type)x->type;
   plan->compute = plan->type == HELIO_FLOAT64 ? HELIO_FLOAT64 : HELIO_FLOAT32;
   plan->index_type = (helio_type)indices->type;
-  plan->element = cpu_type_size(x->type);
+  plan->element = call_type_size(x->type);
   plan->rows = (size_t)x->extent[0];
   plan->row = cpu_row_elements(x);
   plan->squares = squares != NULL;
@@ -185,7 +185,7 @@ static helio_status combine_run(helio_plan *base, const helio_run *run) {
 const helio_kernel cpu_kernel_combine_rows = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_COMBINE_ROWS,
-    .types = CPU_FLOAT_TYPES,
+    .types = CALL_FLOAT_TYPES,
     .plan = combine_plan_make,
     .run = combine_run,
     .plan_free = cpu_plan_free,

@@ -43,12 +43,12 @@ static helio_status forward_workspace(forward_plan *plan, size_t *workspace) {
 
 static helio_status forward_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const helio_host *host = device->host;
-  const cpu_signature signature = {"TTt", "T", CPU_CONV_TYPES};
+  const call_signature signature = {"TTt", "T", CPU_CONV_TYPES};
   helio_conv2d_attributes attributes;
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0), *kernel = cpu_input(call, 1), *bias = cpu_input(call, 2);
+  const helio_argument *x = call_input(call, 0), *kernel = call_input(call, 1), *bias = call_input(call, 2);
   if (attributes.activation > HELIO_GELU_TANH)
     return host->fail(host, HELIO_NOT_SUPPORTED, "CONV2D: activation %u is unknown here", attributes.activation);
   if (!bias_fits(bias, kernel))
@@ -58,7 +58,7 @@ static helio_status forward_plan_make(helio_backend_device *device, const helio_
   plan->activation = attributes.activation;
   plan->has_bias = bias != NULL;
   size_t workspace = 0;
-  status = cpu_conv_describe(device, call, x, kernel, cpu_output(call), &attributes, &plan->conv);
+  status = cpu_conv_describe(device, call, x, kernel, call_output(call), &attributes, &plan->conv);
   /* OpenBLAS sums some columns of its blocks in another order than their neighbours. Equal windows would differ in the
    * last bit then, and rounding would decide the ties that max pooling meets in flat places. */
   plan->conv.blas = false;

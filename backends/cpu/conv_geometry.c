@@ -64,8 +64,8 @@ static void describe_type(cpu_conv *conv, helio_type type) {
   conv->type = type;
   conv->half = type == HELIO_FLOAT16 || type == HELIO_BFLOAT16;
   conv->compute = conv->half ? HELIO_FLOAT32 : type;
-  conv->stored = cpu_type_size(type);
-  conv->element = cpu_type_size(conv->compute);
+  conv->stored = call_type_size(type);
+  conv->element = call_type_size(conv->compute);
 }
 
 helio_status cpu_conv_describe(helio_backend_device *device, const helio_call *call, const helio_argument *x,
@@ -74,7 +74,7 @@ helio_status cpu_conv_describe(helio_backend_device *device, const helio_call *c
   const helio_host *host = device->host;
   if (!shapes_fit(x, kernel, y, how))
     return host->fail(host, HELIO_INVALID_ARGUMENT, "CONV2D: the shapes do not fit each other and the attributes");
-  describe_type(conv, (helio_type)cpu_input(call, 0)->type);
+  describe_type(conv, (helio_type)call_input(call, 0)->type);
   conv->images = (size_t)x->extent[0];
   conv->height = (size_t)x->extent[1];
   conv->width = (size_t)x->extent[2];

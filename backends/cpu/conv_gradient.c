@@ -57,7 +57,7 @@ static helio_status plan_make(helio_backend_device *device, const helio_call *ca
   }
   const cpu_conv *conv = &plan->conv;
   plan->kernel_count = conv->taps * conv->group_in * conv->out_channels;
-  plan->base.empty = cpu_element_count(cpu_output(call)) == 0;
+  plan->base.empty = call_element_count(call_output(call)) == 0;
   *result = plan;
   return HELIO_OK;
 }
@@ -86,10 +86,10 @@ static helio_status check_run(const gradient_plan *plan, const helio_run *run) {
 /* --- by x --- */
 
 static helio_status input_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"TT", "T", CPU_CONV_TYPES};
+  const call_signature signature = {"TT", "T", CPU_CONV_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *const shapes[3] = {cpu_output(call), cpu_input(call, 1), cpu_input(call, 0)};
+  const helio_argument *const shapes[3] = {call_output(call), call_input(call, 1), call_input(call, 0)};
   gradient_plan *plan;
   status = plan_make(device, call, shapes, &plan);
   if (status != HELIO_OK) return status;
@@ -211,10 +211,10 @@ static helio_status input_run(helio_plan *base, const helio_run *run) {
 /* --- by the kernel --- */
 
 static helio_status kernel_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"TT", "T", CPU_CONV_TYPES};
+  const call_signature signature = {"TT", "T", CPU_CONV_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *const shapes[3] = {cpu_input(call, 0), cpu_output(call), cpu_input(call, 1)};
+  const helio_argument *const shapes[3] = {call_input(call, 0), call_output(call), call_input(call, 1)};
   gradient_plan *plan;
   status = plan_make(device, call, shapes, &plan);
   if (status != HELIO_OK) return status;

@@ -5,6 +5,7 @@
 
 #include <helio/plugin.h>
 
+#include "../common/call.h"
 #include "blas.h"
 #include "machine.h"
 #include "team.h"
@@ -133,45 +134,15 @@ extern const helio_kernel cpu_kernel_nadam_update;
 extern const helio_kernel cpu_kernel_rmsprop_update;
 extern const helio_kernel cpu_kernel_adagrad_update;
 
-/* The types that arithmetic is done in: all numbers but the small ones. */
-#define CPU_ARITHMETIC_TYPES                                                                                           \
-  (HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64) | HELIO_TYPE_BIT(HELIO_FLOAT16) |                     \
-   HELIO_TYPE_BIT(HELIO_BFLOAT16) | HELIO_TYPE_BIT(HELIO_INT32) | HELIO_TYPE_BIT(HELIO_INT64))
-
-#define CPU_FLOAT_TYPES                                                                                                \
-  (HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64) | HELIO_TYPE_BIT(HELIO_FLOAT16) |                     \
-   HELIO_TYPE_BIT(HELIO_BFLOAT16))
-
-#define CPU_ALL_TYPES (CPU_ARITHMETIC_TYPES | HELIO_TYPE_BIT(HELIO_UINT8) | HELIO_TYPE_BIT(HELIO_BOOL))
-
-/* What a kernel asks of its calls, in the letters of plugin.h: a T has the first argument's type, I is int32 or int64,
- * B bool, W uint8 or int32, '?' any type; V is a T that is written too; small letters may be absent; '*' at the end:
- * any number more of the last. */
-typedef struct cpu_signature {
-  const char *inputs, *outputs;
-  uint32_t types; /* that T may be */
-} cpu_signature;
-
-/* Refuses a call that this backend does not understand in full or that has another signature. */
-helio_status cpu_call_check(helio_backend_device *device, const helio_call *call, const helio_plan_answer *answer,
-                            const cpu_signature *signature);
-
-/* Copies the call's attributes to `known`, which is `size` bytes; fields that the caller does not have become zero. */
-helio_status cpu_call_attributes(helio_backend_device *device, const helio_call *call, void *known, size_t size);
-
-static inline const helio_argument *cpu_input(const helio_call *call, uint32_t index) {
-  return call->arguments[index];
+/* As call_check and call_attributes. */
+static inline helio_status cpu_call_check(helio_backend_device *device, const helio_call *call,
+                                          const helio_plan_answer *answer, const call_signature *signature) {
+  return call_check(device->host, "the CPU", call, answer, signature);
 }
-static inline const helio_argument *cpu_output(const helio_call *call) {
-  return call->arguments[call->input_count];
+static inline helio_status cpu_call_attributes(helio_backend_device *device, const helio_call *call, void *known,
+                                               size_t size) {
+  return call_attributes(device->host, call, known, size);
 }
-static inline const helio_argument *cpu_output_at(const helio_call *call, uint32_t index) {
-  return call->arguments[call->input_count + index];
-}
-
-size_t cpu_type_size(uint32_t type);
-size_t cpu_element_count(const helio_argument *argument);
-bool cpu_same_shape(const helio_argument *a, const helio_argument *b);
 
 /* A zeroed plan of `size` bytes that begins with a helio_plan; NULL, with the failure told, if there is no memory. */
 helio_plan *cpu_plan_new(helio_backend_device *device, size_t size);
@@ -186,11 +157,8 @@ typedef struct cpu_range {
 } cpu_range;
 cpu_range cpu_part_range(size_t count, size_t grain, unsigned part, unsigned parts);
 
-/* HELIO_OK if run() understands all of `run`. Inline, for it is part of the cost of the smallest operation. */
-helio_status cpu_run_refuse(const helio_plan *plan);
 static inline helio_status cpu_run_check(const helio_plan *plan, const helio_run *run) {
-  if (run->size >= HELIO_STRUCT_SIZE(helio_run, place_size) && helio_struct_fits(run, sizeof *run)) return HELIO_OK;
-  return cpu_run_refuse(plan);
+  return run_check(plan->device->host, run);
 }
 
 static inline unsigned char *cpu_place_address(helio_place place) {
@@ -198,22 +166,12 @@ static inline unsigned char *cpu_place_address(helio_place place) {
 }
 
 static inline unsigned char *cpu_run_address(const helio_run *run, size_t index) {
-  return cpu_place_address(*(const helio_place *)((const unsigned char *)run->places + index * run->place_size));
+  return cpu_place_address(run_place(run, index));
 }
 
 /* NULL if the core gave no workspace. */
 static inline unsigned char *cpu_run_workspace(const helio_run *run) {
-  return run->size < HELIO_STRUCT_SIZE(helio_run, workspace) ? NULL : cpu_place_address(run->workspace);
-}
-
-/* A value that may differ from run to run. 0 if the core gave fewer. */
-static inline double cpu_run_real(const helio_run *run, size_t index) {
-  bool given = run->size >= HELIO_STRUCT_SIZE(helio_run, scalar_count) && index < run->scalar_count;
-  return given ? run->scalars[index].real : 0;
-}
-static inline int64_t cpu_run_integer(const helio_run *run, size_t index) {
-  bool given = run->size >= HELIO_STRUCT_SIZE(helio_run, scalar_count) && index < run->scalar_count;
-  return given ? run->scalars[index].integer : 0;
+  return cpu_place_address(run_workspace(run));
 }
 
 /* Reports bad data, unless some was reported before: see helio_status_word. Call it from one thread of a run. */

@@ -23,18 +23,18 @@ typedef struct elementwise_run {
 
 static helio_status elementwise_plan_make(helio_backend_device *device, const helio_call *call,
                                           helio_plan_answer *answer, const char *inputs) {
-  const cpu_signature signature = {inputs, "T", CPU_ARITHMETIC_TYPES};
+  const call_signature signature = {inputs, "T", CALL_ARITHMETIC_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
   for (uint32_t i = 0; i < call->input_count; i++) {
-    if (!cpu_same_shape(cpu_input(call, i), cpu_output(call)))
+    if (!call_same_shape(call_input(call, i), call_output(call)))
       return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "input %u does not have the output's shape", i);
   }
   elementwise_plan *plan = (elementwise_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
-  plan->type = (helio_type)cpu_output(call)->type;
-  plan->element = cpu_type_size(plan->type);
-  plan->count = cpu_element_count(cpu_output(call));
+  plan->type = (helio_type)call_output(call)->type;
+  plan->element = call_type_size(plan->type);
+  plan->count = call_element_count(call_output(call));
   plan->inputs = call->input_count;
   plan->base.empty = plan->count == 0;
   plan->base.parts = cpu_parts_for_bytes(device, plan->count * plan->element * (plan->inputs + 1));
@@ -116,7 +116,7 @@ static helio_status add_n_run(helio_plan *plan, const helio_run *run) {
 const helio_kernel cpu_kernel_relu = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_RELU,
-    .types = CPU_ARITHMETIC_TYPES,
+    .types = CALL_ARITHMETIC_TYPES,
     .plan = relu_plan,
     .run = relu_run,
     .plan_free = cpu_plan_free,
@@ -125,7 +125,7 @@ const helio_kernel cpu_kernel_relu = {
 const helio_kernel cpu_kernel_add_n = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_ADD_N,
-    .types = CPU_ARITHMETIC_TYPES,
+    .types = CALL_ARITHMETIC_TYPES,
     .plan = add_n_plan,
     .run = add_n_run,
     .plan_free = cpu_plan_free,

@@ -38,17 +38,17 @@ static size_t padded(size_t bytes) {
 static layer_plan *layer_plan_new(helio_backend_device *device, const helio_call *call, size_t tensors) {
   layer_plan *plan = (layer_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return NULL;
-  const helio_argument *x = cpu_input(call, 0);
-  size_t count = cpu_element_count(x);
+  const helio_argument *x = call_input(call, 0);
+  size_t count = call_element_count(x);
   plan->type = (helio_type)x->type;
   plan->compute = cpu_compute_type(plan->type);
-  plan->element = cpu_type_size(x->type);
-  plan->compute_element = cpu_type_size(plan->compute);
+  plan->element = call_type_size(x->type);
+  plan->compute_element = call_type_size(plan->compute);
   plan->rows = 1;
   plan->channels = (size_t)x->extent[x->rank - 1];
   for (uint32_t i = 0; i + 1 < x->rank; i++) plan->rows *= (size_t)x->extent[i];
   plan->block = plan->type == plan->compute && plan->channels > 0 ? plan->channels : BLOCK;
-  for (uint32_t i = 0; i < 3; i++) plan->output[i] = cpu_output_at(call, i) != NULL;
+  for (uint32_t i = 0; i < 3; i++) plan->output[i] = call_output_at(call, i) != NULL;
   plan->base.parts = cpu_parts_for_bytes(device, count * plan->element * tensors);
   return plan;
 }
@@ -64,18 +64,18 @@ static bool per_row(const helio_argument *list, const helio_argument *x) {
 }
 
 static helio_status forward_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"Ttt", "Ttt", CPU_FLOAT_TYPES};
+  const call_signature signature = {"Ttt", "Ttt", CALL_FLOAT_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0);
-  if (x->rank < 1 || !cpu_same_shape(x, cpu_output(call)) || !cpu_per_channel(cpu_input(call, 1), x) ||
-      !cpu_per_channel(cpu_input(call, 2), x) || !per_row(cpu_output_at(call, 1), x) ||
-      !per_row(cpu_output_at(call, 2), x))
+  const helio_argument *x = call_input(call, 0);
+  if (x->rank < 1 || !call_same_shape(x, call_output(call)) || !cpu_per_channel(call_input(call, 1), x) ||
+      !cpu_per_channel(call_input(call, 2), x) || !per_row(call_output_at(call, 1), x) ||
+      !per_row(call_output_at(call, 2), x))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "LAYER_NORM: the shapes do not go together");
   layer_plan *plan = layer_plan_new(device, call, 2);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
-  plan->gamma = cpu_input(call, 1) != NULL;
-  plan->beta = cpu_input(call, 2) != NULL;
+  plan->gamma = call_input(call, 1) != NULL;
+  plan->beta = call_input(call, 2) != NULL;
   plan->base.empty = plan->rows == 0;
   answer->plan = &plan->base;
   answer->workspace = 2 * padded(plan->channels * plan->compute_element);
@@ -84,17 +84,18 @@ static helio_status forward_plan_make(helio_backend_device *device, const helio_
 
 static helio_status gradient_plan_make(helio_backend_device *device, const helio_call *call,
                                        helio_plan_answer *answer) {
-  const cpu_signature signature = {"TTtTT", "Ttt", CPU_FLOAT_TYPES};
+  const call_signature signature = {"TTtTT", "Ttt", CALL_FLOAT_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 1);
-  if (x->rank < 1 || !cpu_same_shape(x, cpu_input(call, 0)) || !cpu_same_shape(x, cpu_output(call)) ||
-      !cpu_per_channel(cpu_input(call, 2), x) || !per_row(cpu_input(call, 3), x) || !per_row(cpu_input(call, 4), x) ||
-      !cpu_per_channel(cpu_output_at(call, 1), x) || !cpu_per_channel(cpu_output_at(call, 2), x))
+  const helio_argument *x = call_input(call, 1);
+  if (x->rank < 1 || !call_same_shape(x, call_input(call, 0)) || !call_same_shape(x, call_output(call)) ||
+      !cpu_per_channel(call_input(call, 2), x) || !per_row(call_input(call, 3), x) ||
+      !per_row(call_input(call, 4), x) || !cpu_per_channel(call_output_at(call, 1), x) ||
+      !cpu_per_channel(call_output_at(call, 2), x))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "LAYER_NORM_GRAD: the shapes do not go together");
   layer_plan *plan = layer_plan_new(device, call, 3);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
-  plan->gamma = cpu_input(call, 2) != NULL;
+  plan->gamma = call_input(call, 2) != NULL;
   plan->base.empty = plan->channels == 0;
   plan->pieces = plan->rows * plan->channels / PIECE;
   if (plan->pieces > plan->rows / PIECE_ROWS) plan->pieces = plan->rows / PIECE_ROWS;
@@ -182,7 +183,7 @@ static helio_status forward_run(helio_plan *base, const helio_run *run) {
   if (status != HELIO_OK || base->empty) return status;
   const layer_plan *plan = (const layer_plan *)base;
   const helio_host *host = base->device->host;
-  layer_work work = {.plan = plan, .run = run, .gamma = cpu_run_workspace(run), .epsilon = cpu_run_real(run, 0)};
+  layer_work work = {.plan = plan, .run = run, .gamma = cpu_run_workspace(run), .epsilon = run_real(run, 0)};
   if (plan->channels > 0) {
     if (work.gamma == NULL) return host->fail(host, HELIO_INVALID_ARGUMENT, "LAYER_NORM: the workspace is missing");
     work.beta = work.gamma + padded(plan->channels * plan->compute_element);
@@ -279,7 +280,7 @@ static helio_status gradient_run(helio_plan *base, const helio_run *run) {
 const helio_kernel cpu_kernel_layer_norm = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_LAYER_NORM,
-    .types = CPU_FLOAT_TYPES,
+    .types = CALL_FLOAT_TYPES,
     .plan = forward_plan_make,
     .run = forward_run,
     .plan_free = cpu_plan_free,
@@ -288,7 +289,7 @@ const helio_kernel cpu_kernel_layer_norm = {
 const helio_kernel cpu_kernel_layer_norm_grad = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_LAYER_NORM_GRAD,
-    .types = CPU_FLOAT_TYPES,
+    .types = CALL_FLOAT_TYPES,
     .plan = gradient_plan_make,
     .run = gradient_run,
     .plan_free = cpu_plan_free,

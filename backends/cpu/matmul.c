@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-#define MATMUL_TYPES CPU_ARITHMETIC_TYPES
+#define MATMUL_TYPES CALL_ARITHMETIC_TYPES
 
 /* Multiplications that one part should have at least: about what waking a thread costs. */
 #define PART_WORK ((size_t)1 << 20)
@@ -153,7 +153,7 @@ static helio_status check_attributes(helio_backend_device *device, const helio_m
 static void fill_plan(matmul_plan *plan, const helio_argument *const operands[2], const helio_argument *y) {
   plan->type = (helio_type)y->type;
   plan->compute = is_half(plan->type) ? HELIO_FLOAT32 : plan->type;
-  plan->element = cpu_type_size(plan->compute);
+  plan->element = call_type_size(plan->compute);
   arrange_batches(plan, operands, y);
   plan->base.empty = plan->m == 0 || plan->n == 0 || plan->batches == 0;
   choose_grid(plan);
@@ -167,25 +167,25 @@ static void fill_plan(matmul_plan *plan, const helio_argument *const operands[2]
 
 static helio_status matmul_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const helio_host *host = device->host;
-  const cpu_signature signature = {"TTt", "T", MATMUL_TYPES};
+  const call_signature signature = {"TTt", "T", MATMUL_TYPES};
   helio_matmul_attributes attributes;
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
-  if (status == HELIO_OK) status = check_attributes(device, &attributes, cpu_output(call)->type);
+  if (status == HELIO_OK) status = check_attributes(device, &attributes, call_output(call)->type);
   if (status != HELIO_OK) return status;
-  const helio_argument *const operands[2] = {cpu_input(call, 0), cpu_input(call, 1)};
-  const helio_argument *bias = call->input_count > 2 ? cpu_input(call, 2) : NULL;
+  const helio_argument *const operands[2] = {call_input(call, 0), call_input(call, 1)};
+  const helio_argument *bias = call->input_count > 2 ? call_input(call, 2) : NULL;
   matmul_plan *plan = (matmul_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
   plan->transpose_a = attributes.transpose_a == 1;
   plan->transpose_b = attributes.transpose_b == 1;
   plan->bias = bias != NULL;
   plan->activation = attributes.activation == HELIO_LINEAR ? 0 : attributes.activation;
-  if (!shapes_fit(plan, operands[0], operands[1], bias, cpu_output(call))) {
+  if (!shapes_fit(plan, operands[0], operands[1], bias, call_output(call))) {
     cpu_plan_free(&plan->base);
     return host->fail(host, HELIO_INVALID_ARGUMENT, "MATMUL: the shapes do not fit each other");
   }
-  fill_plan(plan, operands, cpu_output(call));
+  fill_plan(plan, operands, call_output(call));
   plan->has_bias_place = call->input_count > 2;
   size_t bytes[4];
   answer->plan = &plan->base;
@@ -204,7 +204,7 @@ static void finish_rectangle(const matmul_work *work, const cpu_product *p, size
   const matmul_plan *plan = work->plan;
   const cpu_vector_table *vector = plan->base.device->vector;
   const unsigned char *bias = plan->bias ? work->bias + column * plan->element : NULL;
-  size_t narrow = cpu_type_size(plan->type);
+  size_t narrow = call_type_size(plan->type);
   if (bias != NULL || plan->activation != 0)
     vector->epilogue(plan->compute, plan->activation, p->c, p->c_stride, p->m, p->n, bias);
   for (size_t i = 0; i < p->m && work->y != work->c; i++) {
@@ -282,7 +282,7 @@ static void widen_part(void *argument, unsigned part, unsigned parts) {
     if (range.begin == range.end) continue;
     plan->base.device->vector->cast(plan->compute, plan->type,
                                     (unsigned char *)targets[i] + range.begin * plan->element,
-                                    work->given[i] + range.begin * cpu_type_size(plan->type), range.end - range.begin);
+                                    work->given[i] + range.begin * call_type_size(plan->type), range.end - range.begin);
   }
 }
 

@@ -37,10 +37,10 @@ static size_t totals_bytes(const sums_plan *plan) {
 static sums_plan *sums_plan_new(helio_backend_device *device, const helio_argument *x, size_t inputs) {
   sums_plan *plan = (sums_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return NULL;
-  size_t count = cpu_element_count(x);
+  size_t count = call_element_count(x);
   plan->type = (helio_type)x->type;
   plan->compute = cpu_compute_type(plan->type);
-  plan->element = cpu_type_size(x->type);
+  plan->element = call_type_size(x->type);
   plan->grid = cpu_channels_of(x, LINE);
   plan->blocks = (plan->grid.width + BLOCK - 1) / BLOCK;
   plan->pieces = plan->blocks == 0 ? 1 : count / CPU_NORMALIZE_PIECE / plan->blocks;
@@ -53,11 +53,11 @@ static sums_plan *sums_plan_new(helio_backend_device *device, const helio_argume
 }
 
 static helio_status moments_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"T", "TT", CPU_FLOAT_TYPES};
+  const call_signature signature = {"T", "TT", CALL_FLOAT_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0);
-  if (x->rank < 1 || !cpu_per_channel(cpu_output(call), x) || !cpu_per_channel(cpu_output_at(call, 1), x))
+  const helio_argument *x = call_input(call, 0);
+  if (x->rank < 1 || !cpu_per_channel(call_output(call), x) || !cpu_per_channel(call_output_at(call, 1), x))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "MOMENTS: outputs are not one for each channel");
   sums_plan *plan = sums_plan_new(device, x, 1);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
@@ -67,11 +67,11 @@ static helio_status moments_plan_make(helio_backend_device *device, const helio_
 }
 
 static helio_status grad_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"TTTT", "TT", CPU_FLOAT_TYPES};
+  const call_signature signature = {"TTTT", "TT", CALL_FLOAT_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 1);
-  bool fits = x->rank > 0 && cpu_same_shape(cpu_input(call, 0), x);
+  const helio_argument *x = call_input(call, 1);
+  bool fits = x->rank > 0 && call_same_shape(call_input(call, 0), x);
   for (uint32_t i = 2; fits && i < 6; i++) fits = cpu_per_channel(call->arguments[i], x);
   if (!fits) return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "NORMALIZE_GRAD_SUMS: shapes differ");
   sums_plan *plan = sums_plan_new(device, x, 2);
@@ -264,14 +264,14 @@ static helio_status grad_run(helio_plan *base, const helio_run *run) {
   } else {
     memset(work.totals, 0, totals_bytes(plan));
   }
-  write_results(&work, cpu_run_address(run, 3), cpu_run_real(run, 0), cpu_run_address(run, 4), cpu_run_address(run, 5));
+  write_results(&work, cpu_run_address(run, 3), run_real(run, 0), cpu_run_address(run, 4), cpu_run_address(run, 5));
   return HELIO_OK;
 }
 
 const helio_kernel cpu_kernel_moments = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_MOMENTS,
-    .types = CPU_FLOAT_TYPES,
+    .types = CALL_FLOAT_TYPES,
     .plan = moments_plan_make,
     .run = moments_run,
     .plan_free = cpu_plan_free,
@@ -280,7 +280,7 @@ const helio_kernel cpu_kernel_moments = {
 const helio_kernel cpu_kernel_normalize_grad_sums = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_NORMALIZE_GRAD_SUMS,
-    .types = CPU_FLOAT_TYPES,
+    .types = CALL_FLOAT_TYPES,
     .plan = grad_plan_make,
     .run = grad_run,
     .plan_free = cpu_plan_free,

@@ -31,13 +31,14 @@ typedef struct normalize_work {
 static helio_status normalize_plan_make(helio_backend_device *device, const helio_call *call,
                                         helio_plan_answer *answer) {
   bool gradient = call->operation == HELIO_OP_NORMALIZE_GRAD_INPUT;
-  const cpu_signature signature = {gradient ? "TTTTtTT" : "TTTtt", "T", CPU_FLOAT_TYPES};
+  const call_signature signature = {gradient ? "TTTTtTT" : "TTTtt", "T", CALL_FLOAT_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0);
-  bool fits = x->rank > 0 && cpu_same_shape(x, cpu_output(call));
-  if (fits && gradient) fits = cpu_same_shape(x, cpu_input(call, 1));
-  for (uint32_t i = gradient ? 2 : 1; fits && i < call->input_count; i++) fits = cpu_per_channel(cpu_input(call, i), x);
+  const helio_argument *x = call_input(call, 0);
+  bool fits = x->rank > 0 && call_same_shape(x, call_output(call));
+  if (fits && gradient) fits = call_same_shape(x, call_input(call, 1));
+  for (uint32_t i = gradient ? 2 : 1; fits && i < call->input_count; i++)
+    fits = cpu_per_channel(call_input(call, i), x);
   if (!fits)
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "NORMALIZE: the shapes do not go together");
   normalize_plan *plan = (normalize_plan *)cpu_plan_new(device, sizeof *plan);
@@ -45,11 +46,11 @@ static helio_status normalize_plan_make(helio_backend_device *device, const heli
   plan->operation = (helio_operation)call->operation;
   plan->type = (helio_type)x->type;
   plan->compute = cpu_compute_type(plan->type);
-  plan->element = cpu_type_size(x->type);
-  plan->compute_element = cpu_type_size(plan->compute);
+  plan->element = call_type_size(x->type);
+  plan->compute_element = call_type_size(plan->compute);
   plan->grid = cpu_channels_of(x, LINE);
-  for (uint32_t i = 0; i < call->input_count; i++) plan->present[i] = cpu_input(call, i) != NULL;
-  size_t count = cpu_element_count(x);
+  for (uint32_t i = 0; i < call->input_count; i++) plan->present[i] = call_input(call, i) != NULL;
+  size_t count = call_element_count(x);
   plan->base.empty = count == 0;
   plan->base.parts = cpu_parts_for_bytes(device, count * plan->element * (gradient ? 3 : 2));
   answer->plan = &plan->base;
@@ -77,7 +78,7 @@ static void write_list(const normalize_work *work, size_t list, const double *va
 }
 
 static void forward_lists(const normalize_work *work, size_t at, size_t count) {
-  double mean[BLOCK], scale[BLOCK], shift[BLOCK], gamma[BLOCK], epsilon = cpu_run_real(work->run, 0);
+  double mean[BLOCK], scale[BLOCK], shift[BLOCK], gamma[BLOCK], epsilon = run_real(work->run, 0);
   read_list(work, 1, mean, at, count, 0);
   read_list(work, 2, scale, at, count, 0);
   read_list(work, 3, gamma, at, count, 1);
@@ -91,7 +92,7 @@ static void forward_lists(const normalize_work *work, size_t at, size_t count) {
 /* dx = gamma / √(variance + epsilon) × (dy − (dbeta + dgamma × normal x) / n) */
 static void gradient_lists(const normalize_work *work, size_t at, size_t count) {
   double mean[BLOCK], on_dy[BLOCK], on_x[BLOCK], shift[BLOCK], gamma[BLOCK];
-  double epsilon = cpu_run_real(work->run, 0), share = cpu_run_real(work->run, 1);
+  double epsilon = run_real(work->run, 0), share = run_real(work->run, 1);
   read_list(work, 2, mean, at, count, 0);
   read_list(work, 3, on_dy, at, count, 0);
   read_list(work, 4, gamma, at, count, 1);
@@ -175,7 +176,7 @@ static helio_status normalize_run(helio_plan *base, const helio_run *run) {
 const helio_kernel cpu_kernel_normalize = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_NORMALIZE,
-    .types = CPU_FLOAT_TYPES,
+    .types = CALL_FLOAT_TYPES,
     .plan = normalize_plan_make,
     .run = normalize_run,
     .plan_free = cpu_plan_free,
@@ -184,7 +185,7 @@ const helio_kernel cpu_kernel_normalize = {
 const helio_kernel cpu_kernel_normalize_grad_input = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_NORMALIZE_GRAD_INPUT,
-    .types = CPU_FLOAT_TYPES,
+    .types = CALL_FLOAT_TYPES,
     .plan = normalize_plan_make,
     .run = normalize_run,
     .plan_free = cpu_plan_free,

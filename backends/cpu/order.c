@@ -28,12 +28,12 @@ static order_plan *order_plan_new(helio_backend_device *device, const helio_argu
   order_plan *plan = (order_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return NULL;
   plan->type = (helio_type)x->type;
-  plan->element = cpu_type_size(x->type);
+  plan->element = call_type_size(x->type);
   plan->outer = plan->inner = 1;
   plan->extent = (size_t)x->extent[axis];
   for (uint32_t i = 0; i < axis; i++) plan->outer *= (size_t)x->extent[i];
   for (uint32_t i = axis + 1; i < x->rank; i++) plan->inner *= (size_t)x->extent[i];
-  plan->base.parts = cpu_parts_for_bytes(device, cpu_element_count(x) * plan->element);
+  plan->base.parts = cpu_parts_for_bytes(device, call_element_count(x) * plan->element);
   return plan;
 }
 
@@ -48,15 +48,15 @@ static bool argmax_fits(const helio_argument *x, const helio_argument *y, uint32
 
 static helio_status argmax_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const helio_host *host = device->host;
-  const cpu_signature signature = {"T", "?", CPU_ARITHMETIC_TYPES};
+  const call_signature signature = {"T", "?", CALL_ARITHMETIC_TYPES};
   helio_axis_attributes attributes;
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   if (attributes.reserved != 0) return host->fail(host, HELIO_NOT_SUPPORTED, "ARGMAX: a reserved attribute is set");
-  if (!argmax_fits(cpu_input(call, 0), cpu_output(call), attributes.axis))
+  if (!argmax_fits(call_input(call, 0), call_output(call), attributes.axis))
     return host->fail(host, HELIO_INVALID_ARGUMENT, "ARGMAX: the output is not the input without the axis");
-  order_plan *plan = order_plan_new(device, cpu_input(call, 0), attributes.axis);
+  order_plan *plan = order_plan_new(device, call_input(call, 0), attributes.axis);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
   plan->base.empty = plan->outer * plan->inner == 0;
   answer->plan = &plan->base;
@@ -95,7 +95,7 @@ static helio_status argmax_run(helio_plan *base, const helio_run *run) {
 
 /* k is the extent of the outputs' last axis. */
 static bool top_k_fits(const helio_argument *x, const helio_argument *y, const helio_argument *places) {
-  if (x->rank < 1 || y->rank != x->rank || !cpu_same_shape(y, places) || places->type != HELIO_INT32) return false;
+  if (x->rank < 1 || y->rank != x->rank || !call_same_shape(y, places) || places->type != HELIO_INT32) return false;
   for (uint32_t i = 0; i + 1 < x->rank; i++) {
     if (y->extent[i] != x->extent[i]) return false;
   }
@@ -104,11 +104,11 @@ static bool top_k_fits(const helio_argument *x, const helio_argument *y, const h
 
 static helio_status top_k_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const helio_host *host = device->host;
-  const cpu_signature signature = {"T", "T?", CPU_ARITHMETIC_TYPES};
+  const call_signature signature = {"T", "T?", CALL_ARITHMETIC_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0), *y = cpu_output(call);
-  if (!top_k_fits(x, y, cpu_output_at(call, 1)))
+  const helio_argument *x = call_input(call, 0), *y = call_output(call);
+  if (!top_k_fits(x, y, call_output_at(call, 1)))
     return host->fail(host, HELIO_INVALID_ARGUMENT, "TOP_K: the outputs do not have the input's rows");
   if (x->extent[x->rank - 1] > INT32_MAX)
     return host->fail(host, HELIO_NOT_SUPPORTED, "TOP_K: places of so long an axis do not fit int32");
@@ -146,15 +146,15 @@ static helio_status top_k_run(helio_plan *base, const helio_run *run) {
 static helio_status in_top_k_plan_make(helio_backend_device *device, const helio_call *call,
                                        helio_plan_answer *answer) {
   const helio_host *host = device->host;
-  const cpu_signature signature = {"TI", "B", CPU_FLOAT_TYPES};
+  const call_signature signature = {"TI", "B", CALL_FLOAT_TYPES};
   helio_top_k_attributes attributes;
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0), *targets = cpu_input(call, 1);
+  const helio_argument *x = call_input(call, 0), *targets = call_input(call, 1);
   if (attributes.reserved != 0) return host->fail(host, HELIO_NOT_SUPPORTED, "IN_TOP_K: a reserved attribute is set");
   if (x->rank != 2 || targets->rank != 1 || targets->extent[0] != x->extent[0] ||
-      !cpu_same_shape(targets, cpu_output(call)))
+      !call_same_shape(targets, call_output(call)))
     return host->fail(host, HELIO_INVALID_ARGUMENT, "IN_TOP_K: there is not one target for each row");
   order_plan *plan = order_plan_new(device, x, 1);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
@@ -198,7 +198,7 @@ static helio_status in_top_k_run(helio_plan *base, const helio_run *run) {
 const helio_kernel cpu_kernel_argmax = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_ARGMAX,
-    .types = CPU_ARITHMETIC_TYPES,
+    .types = CALL_ARITHMETIC_TYPES,
     .plan = argmax_plan_make,
     .run = argmax_run,
     .plan_free = cpu_plan_free,
@@ -207,7 +207,7 @@ const helio_kernel cpu_kernel_argmax = {
 const helio_kernel cpu_kernel_top_k = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_TOP_K,
-    .types = CPU_ARITHMETIC_TYPES,
+    .types = CALL_ARITHMETIC_TYPES,
     .plan = top_k_plan_make,
     .run = top_k_run,
     .plan_free = cpu_plan_free,
@@ -216,7 +216,7 @@ const helio_kernel cpu_kernel_top_k = {
 const helio_kernel cpu_kernel_in_top_k = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_IN_TOP_K,
-    .types = CPU_FLOAT_TYPES,
+    .types = CALL_FLOAT_TYPES,
     .plan = in_top_k_plan_make,
     .run = in_top_k_run,
     .plan_free = cpu_plan_free,

@@ -42,12 +42,12 @@ static void join_axes(pad_plan *plan, const helio_argument *x, const helio_argum
 }
 
 static helio_status pad_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"T", "T", CPU_ALL_TYPES};
+  const call_signature signature = {"T", "T", CALL_ALL_TYPES};
   helio_slice_attributes attributes;
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0), *y = cpu_output(call);
+  const helio_argument *x = call_input(call, 0), *y = call_output(call);
   bool fits = x->rank == y->rank;
   for (uint32_t i = 0; fits && i < x->rank; i++)
     fits = attributes.begin[i] >= 0 && attributes.begin[i] <= y->extent[i] - x->extent[i];
@@ -55,8 +55,8 @@ static helio_status pad_plan_make(helio_backend_device *device, const helio_call
   pad_plan *plan = (pad_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
   plan->type = (helio_type)x->type;
-  plan->element = cpu_type_size(x->type);
-  plan->bytes = cpu_element_count(y) * plan->element;
+  plan->element = call_type_size(x->type);
+  plan->bytes = call_element_count(y) * plan->element;
   plan->base.empty = plan->bytes == 0;
   join_axes(plan, x, y, attributes.begin);
   plan->base.parts = cpu_parts_for_bytes(device, plan->bytes * 2);
@@ -118,7 +118,7 @@ static helio_status pad_run(helio_plan *base, const helio_run *run) {
   if (status != HELIO_OK || base->empty) return status;
   const pad_plan *plan = (const pad_plan *)base;
   pad_work work = {.plan = plan, .x = cpu_run_address(run, 0), .y = cpu_run_address(run, 1)};
-  double value = cpu_run_real(run, 0);
+  double value = run_real(run, 0);
   unsigned saved = cpu_float_begin(CPU_FLOAT_EXACT);
   base->device->vector->cast(plan->type, HELIO_FLOAT64, work.value, &value, 1);
   cpu_float_end(CPU_FLOAT_EXACT, saved);
@@ -130,7 +130,7 @@ static helio_status pad_run(helio_plan *base, const helio_run *run) {
 const helio_kernel cpu_kernel_pad = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_PAD,
-    .types = CPU_ALL_TYPES,
+    .types = CALL_ALL_TYPES,
     .plan = pad_plan_make,
     .run = pad_run,
     .plan_free = cpu_plan_free,

@@ -51,7 +51,7 @@ static bool shapes_fit(const helio_argument *x, const helio_argument *y, const h
   }
   if (winners == NULL) return true;
   uint64_t most = winners->type == HELIO_UINT8 ? 256 : (uint64_t)INT32_MAX + 1;
-  return cpu_same_shape(y, winners) && (uint64_t)how->window[0] * how->window[1] <= most;
+  return call_same_shape(y, winners) && (uint64_t)how->window[0] * how->window[1] <= most;
 }
 
 static void describe(pool_plan *plan, const helio_argument *x, const helio_argument *y, const helio_argument *winners,
@@ -59,10 +59,10 @@ static void describe(pool_plan *plan, const helio_argument *x, const helio_argum
   plan->type = (helio_type)x->type;
   plan->half = x->type == HELIO_FLOAT16 || x->type == HELIO_BFLOAT16;
   plan->compute = plan->half ? HELIO_FLOAT32 : plan->type;
-  plan->stored = cpu_type_size(plan->type);
-  plan->element = cpu_type_size(plan->compute);
+  plan->stored = call_type_size(plan->type);
+  plan->element = call_type_size(plan->compute);
   if (winners != NULL) plan->winner_type = (helio_type)winners->type;
-  if (winners != NULL) plan->winner = cpu_type_size(winners->type);
+  if (winners != NULL) plan->winner = call_type_size(winners->type);
   plan->images = (size_t)x->extent[0];
   plan->height = (size_t)x->extent[1];
   plan->width = (size_t)x->extent[2];
@@ -97,9 +97,9 @@ static helio_status plan_make(helio_backend_device *device, const helio_call *ca
   plan->operation = call->operation;
   describe(plan, x, y, winners, &attributes);
   size_t units = is_gradient(plan) ? plan->images : plan->images * plan->out_height;
-  size_t bytes = (cpu_element_count(x) + cpu_element_count(y)) * plan->stored, row = plan->width * plan->channels;
+  size_t bytes = (call_element_count(x) + call_element_count(y)) * plan->stored, row = plan->width * plan->channels;
   unsigned parts = cpu_parts_for_bytes(device, bytes);
-  plan->base.empty = cpu_element_count(cpu_output(call)) == 0;
+  plan->base.empty = call_element_count(call_output(call)) == 0;
   plan->base.parts = parts < units ? parts : units < 1 ? 1 : (unsigned)units;
   if (plan->half && !plan->base.empty) {
     size_t rows = is_gradient(plan) || plan->height < plan->window[0] ? plan->height : plan->window[0];
@@ -239,25 +239,25 @@ static helio_status run_begin(const pool_plan *plan, const helio_run *run, pool_
 }
 
 static helio_status max_plan(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"T", "Tw", POOL_TYPES};
+  const call_signature signature = {"T", "Tw", POOL_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  return plan_make(device, call, answer, cpu_input(call, 0), cpu_output(call), cpu_output_at(call, 1));
+  return plan_make(device, call, answer, call_input(call, 0), call_output(call), call_output_at(call, 1));
 }
 
 static helio_status max_grad_plan(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"TW", "T", POOL_TYPES};
+  const call_signature signature = {"TW", "T", POOL_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  return plan_make(device, call, answer, cpu_output(call), cpu_input(call, 0), cpu_input(call, 1));
+  return plan_make(device, call, answer, call_output(call), call_input(call, 0), call_input(call, 1));
 }
 
 static helio_status average_plan(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"T", "T", POOL_TYPES};
+  const call_signature signature = {"T", "T", POOL_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
   bool backward = call->operation == HELIO_OP_AVERAGE_POOL_GRAD;
-  const helio_argument *given = cpu_input(call, 0), *wanted = cpu_output(call);
+  const helio_argument *given = call_input(call, 0), *wanted = call_output(call);
   return plan_make(device, call, answer, backward ? wanted : given, backward ? given : wanted, NULL);
 }
 

@@ -30,20 +30,20 @@ static helio_status random_plan_make(helio_backend_device *device, const helio_c
   const bool dropout = call->operation == HELIO_OP_DROPOUT, bits = call->operation == HELIO_OP_RANDOM_BITS;
   const uint32_t wide = HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64);
   const uint32_t floats = wide | HELIO_TYPE_BIT(HELIO_FLOAT16) | HELIO_TYPE_BIT(HELIO_BFLOAT16);
-  const cpu_signature signature = {dropout ? "T" : "", "T",
-                                   bits      ? HELIO_TYPE_BIT(HELIO_INT32)
-                                   : dropout ? floats
-                                             : wide};
+  const call_signature signature = {dropout ? "T" : "", "T",
+                                    bits      ? HELIO_TYPE_BIT(HELIO_INT32)
+                                    : dropout ? floats
+                                              : wide};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  if (dropout && !cpu_same_shape(cpu_input(call, 0), cpu_output(call)))
+  if (dropout && !call_same_shape(call_input(call, 0), call_output(call)))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "DROPOUT: x does not have the output's shape");
   random_plan *plan = (random_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
   plan->operation = call->operation;
-  plan->type = (helio_type)cpu_output(call)->type;
-  plan->element = cpu_type_size(plan->type);
-  plan->count = cpu_element_count(cpu_output(call));
+  plan->type = (helio_type)call_output(call)->type;
+  plan->element = call_type_size(plan->type);
+  plan->count = call_element_count(call_output(call));
   plan->base.empty = plan->count == 0;
   size_t weight = call->operation == HELIO_OP_RANDOM_NORMAL ? 64 : 4;
   plan->base.parts = cpu_parts_for_bytes(device, plan->count * plan->element * weight);
@@ -115,11 +115,11 @@ static helio_status random_run(helio_plan *base, const helio_run *run) {
   const random_plan *plan = (const random_plan *)base;
   const bool dropout = plan->operation == HELIO_OP_DROPOUT;
   random_work work = {.plan = plan,
-                      .key = (uint64_t)cpu_run_integer(run, 0),
-                      .step = (uint64_t)cpu_run_integer(run, 1),
-                      .base = (uint64_t)cpu_run_integer(run, 2),
-                      .low = cpu_run_real(run, 3),
-                      .high = cpu_run_real(run, 4),
+                      .key = (uint64_t)run_integer(run, 0),
+                      .step = (uint64_t)run_integer(run, 1),
+                      .base = (uint64_t)run_integer(run, 2),
+                      .low = run_real(run, 3),
+                      .high = run_real(run, 4),
                       .x = dropout ? cpu_run_address(run, 0) : NULL,
                       .y = cpu_run_address(run, dropout ? 1 : 0)};
   cpu_plan_execute(base, random_part, &work);

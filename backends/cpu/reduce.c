@@ -127,10 +127,10 @@ static helio_type total_type(uint32_t operation, uint32_t type) {
 static void fill_plan(sum_plan *plan, const helio_argument *x, const helio_argument *y, uint32_t axes) {
   plan->type = (helio_type)x->type;
   plan->total = total_type(plan->operation, x->type);
-  plan->element = cpu_type_size(x->type);
-  plan->total_element = cpu_type_size(plan->total);
-  plan->inputs = cpu_element_count(x);
-  plan->outputs = cpu_element_count(y);
+  plan->element = call_type_size(x->type);
+  plan->total_element = call_type_size(plan->total);
+  plan->inputs = call_element_count(x);
+  plan->outputs = call_element_count(y);
   plan->summands = 1;
   for (uint32_t i = 0; i < x->rank; i++) {
     if ((axes >> i & 1u) != 0) plan->summands *= (double)x->extent[i];
@@ -143,12 +143,12 @@ static void fill_plan(sum_plan *plan, const helio_argument *x, const helio_argum
 static helio_status reduce_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer,
                                      uint32_t types) {
   const helio_host *host = device->host;
-  const cpu_signature signature = {"T", "T", types};
+  const call_signature signature = {"T", "T", types};
   helio_reduce_attributes attributes;
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0), *y = cpu_output(call);
+  const helio_argument *x = call_input(call, 0), *y = call_output(call);
   if (attributes.reserved != 0) return host->fail(host, HELIO_NOT_SUPPORTED, "a reserved attribute is set");
   if (attributes.axes >> x->rank != 0 || !output_fits(x, y, attributes.axes))
     return host->fail(host, HELIO_INVALID_ARGUMENT, "the output is not the input without the summed axes");
@@ -163,11 +163,11 @@ static helio_status reduce_plan_make(helio_backend_device *device, const helio_c
 }
 
 static helio_status number_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  return reduce_plan_make(device, call, answer, CPU_ARITHMETIC_TYPES);
+  return reduce_plan_make(device, call, answer, CALL_ARITHMETIC_TYPES);
 }
 
 static helio_status mean_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  return reduce_plan_make(device, call, answer, CPU_FLOAT_TYPES);
+  return reduce_plan_make(device, call, answer, CALL_FLOAT_TYPES);
 }
 
 static bool is_extreme(const sum_plan *plan) {
@@ -308,7 +308,7 @@ static helio_status sum_run(helio_plan *base, const helio_run *run) {
 const helio_kernel cpu_kernel_sum = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_SUM,
-    .types = CPU_ARITHMETIC_TYPES,
+    .types = CALL_ARITHMETIC_TYPES,
     .plan = number_plan_make,
     .run = sum_run,
     .plan_free = cpu_plan_free,
@@ -317,7 +317,7 @@ const helio_kernel cpu_kernel_sum = {
 const helio_kernel cpu_kernel_mean = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_MEAN,
-    .types = CPU_FLOAT_TYPES,
+    .types = CALL_FLOAT_TYPES,
     .plan = mean_plan_make,
     .run = sum_run,
     .plan_free = cpu_plan_free,
@@ -326,7 +326,7 @@ const helio_kernel cpu_kernel_mean = {
 const helio_kernel cpu_kernel_max = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_MAX,
-    .types = CPU_ARITHMETIC_TYPES,
+    .types = CALL_ARITHMETIC_TYPES,
     .plan = number_plan_make,
     .run = sum_run,
     .plan_free = cpu_plan_free,
@@ -335,7 +335,7 @@ const helio_kernel cpu_kernel_max = {
 const helio_kernel cpu_kernel_min = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_MIN,
-    .types = CPU_ARITHMETIC_TYPES,
+    .types = CALL_ARITHMETIC_TYPES,
     .plan = number_plan_make,
     .run = sum_run,
     .plan_free = cpu_plan_free,

@@ -30,9 +30,9 @@ static rows_plan *rows_plan_new(helio_backend_device *device, const helio_argume
   rows_plan *plan = (rows_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return NULL;
   plan->type = (helio_type)typed->type;
-  plan->element = cpu_type_size(typed->type);
+  plan->element = call_type_size(typed->type);
   plan->index_type = (helio_type)indices->type;
-  plan->indices = cpu_element_count(indices);
+  plan->indices = call_element_count(indices);
   return plan;
 }
 
@@ -58,10 +58,10 @@ static bool gather_fits(const helio_argument *x, const helio_argument *indices, 
 }
 
 static helio_status gather_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"TI", "T", CPU_ALL_TYPES};
+  const call_signature signature = {"TI", "T", CALL_ALL_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0), *indices = cpu_input(call, 1), *y = cpu_output(call);
+  const helio_argument *x = call_input(call, 0), *indices = call_input(call, 1), *y = call_output(call);
   if (!gather_fits(x, indices, y))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "GATHER: the output is not rows of the input");
   rows_plan *plan = rows_plan_new(device, x, indices);
@@ -128,10 +128,10 @@ static bool is_half(helio_type type) {
 }
 
 static helio_status scatter_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"TI", "T", CPU_ARITHMETIC_TYPES};
+  const call_signature signature = {"TI", "T", CALL_ARITHMETIC_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0), *indices = cpu_input(call, 1), *y = cpu_output(call);
+  const helio_argument *x = call_input(call, 0), *indices = call_input(call, 1), *y = call_output(call);
   if (!scatter_fits(x, indices, y))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "SCATTER_ADD: rows and indices do not fit");
   rows_plan *plan = rows_plan_new(device, x, indices);
@@ -207,10 +207,10 @@ static helio_status scatter_run(helio_plan *base, const helio_run *run) {
 }
 
 static helio_status one_hot_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const cpu_signature signature = {"I", "?", INDEX_TYPES};
+  const call_signature signature = {"I", "?", INDEX_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
-  const helio_argument *indices = cpu_input(call, 0), *y = cpu_output(call);
+  const helio_argument *indices = call_input(call, 0), *y = call_output(call);
   bool fits = y->rank == indices->rank + 1;
   for (uint32_t i = 0; fits && i < indices->rank; i++) fits = y->extent[i] == indices->extent[i];
   if (!fits) return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "ONE_HOT: the output has no last axis");
@@ -253,7 +253,7 @@ static helio_status one_hot_run(helio_plan *base, const helio_run *run) {
 const helio_kernel cpu_kernel_gather = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_GATHER,
-    .types = CPU_ALL_TYPES,
+    .types = CALL_ALL_TYPES,
     .plan = gather_plan_make,
     .run = gather_run,
     .plan_free = cpu_plan_free,
@@ -262,7 +262,7 @@ const helio_kernel cpu_kernel_gather = {
 const helio_kernel cpu_kernel_scatter_add = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_SCATTER_ADD,
-    .types = CPU_ARITHMETIC_TYPES,
+    .types = CALL_ARITHMETIC_TYPES,
     .plan = scatter_plan_make,
     .run = scatter_run,
     .plan_free = cpu_plan_free,

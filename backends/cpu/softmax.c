@@ -35,7 +35,7 @@ static size_t wide_row_bytes(const softmax_plan *plan) {
 }
 
 static softmax_plan *plan_new(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
-  const helio_argument *x = cpu_input(call, 0);
+  const helio_argument *x = call_input(call, 0);
   softmax_plan *plan = (softmax_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return NULL;
   plan->operation = call->operation;
@@ -46,7 +46,7 @@ static softmax_plan *plan_new(helio_backend_device *device, const helio_call *ca
   plan->rows = 1;
   for (uint32_t i = 0; i + 1 < x->rank; i++) plan->rows *= (size_t)x->extent[i];
   size_t weight = plan->type == HELIO_FLOAT64 ? 12 : 6;
-  plan->base.parts = cpu_parts_for_bytes(device, plan->rows * plan->columns * cpu_type_size(plan->type) * weight);
+  plan->base.parts = cpu_parts_for_bytes(device, plan->rows * plan->columns * call_type_size(plan->type) * weight);
   plan->base.empty = plan->rows * plan->columns == 0;
   answer->plan = &plan->base;
   answer->workspace = plan->half ? plan->base.parts * WIDE_ROWS * wide_row_bytes(plan) : 0;
@@ -56,7 +56,7 @@ static softmax_plan *plan_new(helio_backend_device *device, const helio_call *ca
 /* The places of row `row`: in the arguments or, widened, in the part's workspace. */
 static void row_begin(const softmax_work *work, unsigned part, size_t row, const void *read[2], void **written) {
   const softmax_plan *plan = work->plan;
-  const size_t at = row * plan->columns * cpu_type_size(plan->type), bytes = wide_row_bytes(plan);
+  const size_t at = row * plan->columns * call_type_size(plan->type), bytes = wide_row_bytes(plan);
   unsigned char *wide = plan->half ? work->wide + part * WIDE_ROWS * bytes : NULL;
   const unsigned char *given[2] = {work->a, work->b};
   for (int i = 0; i < 2; i++) {
@@ -71,7 +71,7 @@ static void row_begin(const softmax_work *work, unsigned part, size_t row, const
 static void row_end(const softmax_work *work, size_t row, const void *written) {
   const softmax_plan *plan = work->plan;
   if (!plan->half || written == NULL) return;
-  unsigned char *y = work->y + row * plan->columns * cpu_type_size(plan->type);
+  unsigned char *y = work->y + row * plan->columns * call_type_size(plan->type);
   plan->base.device->vector->cast(plan->type, HELIO_FLOAT32, y, written, plan->columns);
 }
 
@@ -92,11 +92,11 @@ static helio_status use_workspace(softmax_work *work, const helio_run *run) {
 static helio_status softmax_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const bool gradient = call->operation == HELIO_OP_SOFTMAX_GRAD || call->operation == HELIO_OP_LOG_SOFTMAX_GRAD;
   const bool logarithm = call->operation == HELIO_OP_LOG_SOFTMAX || call->operation == HELIO_OP_LOG_SOFTMAX_GRAD;
-  const cpu_signature signature = {gradient ? "TT" : "T", "T", SOFTMAX_TYPES};
+  const call_signature signature = {gradient ? "TT" : "T", "T", SOFTMAX_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
   for (uint32_t i = 0; i < call->input_count; i++) {
-    if (!cpu_same_shape(cpu_input(call, i), cpu_output(call)))
+    if (!call_same_shape(call_input(call, i), call_output(call)))
       return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "input %u does not have the output's shape", i);
   }
   softmax_plan *plan = plan_new(device, call, answer);
@@ -139,24 +139,24 @@ static helio_status softmax_run(helio_plan *base, const helio_run *run) {
 
 /* x is a matrix; there is a label or a row of labels for each row, a loss for each row, perhaps a gradient like x. */
 static bool shapes_fit(const helio_call *call, bool sparse) {
-  const helio_argument *x = cpu_input(call, 0), *labels = cpu_input(call, 1), *loss = cpu_output(call);
-  const helio_argument *gradient = cpu_output_at(call, 1);
+  const helio_argument *x = call_input(call, 0), *labels = call_input(call, 1), *loss = call_output(call);
+  const helio_argument *gradient = call_output_at(call, 1);
   if (x->rank != 2 || loss->rank != 1 || loss->extent[0] != x->extent[0]) return false;
-  if (gradient != NULL && !cpu_same_shape(gradient, x)) return false;
-  return sparse ? cpu_same_shape(labels, loss) : cpu_same_shape(labels, x);
+  if (gradient != NULL && !call_same_shape(gradient, x)) return false;
+  return sparse ? call_same_shape(labels, loss) : call_same_shape(labels, x);
 }
 
 static helio_status entropy_plan(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const bool sparse = call->operation == HELIO_OP_SPARSE_CROSS_ENTROPY;
-  const cpu_signature signature = {sparse ? "TI" : "TT", "Tt", SOFTMAX_TYPES};
+  const call_signature signature = {sparse ? "TI" : "TT", "Tt", SOFTMAX_TYPES};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status != HELIO_OK) return status;
   if (!shapes_fit(call, sparse))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "the shapes do not fit each other");
   softmax_plan *plan = plan_new(device, call, answer);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
-  plan->label_type = (helio_type)cpu_input(call, 1)->type;
-  plan->gradient = cpu_output_at(call, 1) != NULL;
+  plan->label_type = (helio_type)call_input(call, 1)->type;
+  plan->gradient = call_output_at(call, 1) != NULL;
   plan->base.empty = plan->rows == 0;
   return HELIO_OK;
 }
@@ -183,7 +183,7 @@ static double entropy_row(const softmax_work *work, const unsigned char *labels,
   if (labels == NULL || label_fits(plan, label)) {
     loss = vector->cross_entropy(plan->compute, written, read[0], read[1], (size_t)label, plan->columns);
   } else if (written != NULL) {
-    memset(written, 0, plan->columns * cpu_type_size(plan->compute));
+    memset(written, 0, plan->columns * call_type_size(plan->compute));
   }
   row_end(work, row, written);
   return loss;
@@ -201,7 +201,7 @@ static void entropy_part(void *argument, unsigned part, unsigned parts) {
   unsigned saved = cpu_float_begin(CPU_FLOAT_FLUSH);
   for (size_t row = rows.begin; row < rows.end; row++) {
     double loss = entropy_row(&work, labels, part, row);
-    plan->base.device->vector->cast(plan->type, HELIO_FLOAT64, work.loss + row * cpu_type_size(plan->type), &loss, 1);
+    plan->base.device->vector->cast(plan->type, HELIO_FLOAT64, work.loss + row * call_type_size(plan->type), &loss, 1);
   }
   cpu_float_end(CPU_FLOAT_FLUSH, saved);
 }

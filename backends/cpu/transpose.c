@@ -97,19 +97,19 @@ static void arrange_planes(transpose_plan *plan, const axis *joined, uint32_t co
 
 static helio_status transpose_plan_make(helio_backend_device *device, const helio_call *call,
                                         helio_plan_answer *answer) {
-  const cpu_signature signature = {"T", "T", CPU_ALL_TYPES};
+  const call_signature signature = {"T", "T", CALL_ALL_TYPES};
   helio_transpose_attributes attributes;
   axis joined[HELIO_MAX_RANK];
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK) status = cpu_call_attributes(device, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
-  const helio_argument *x = cpu_input(call, 0), *y = cpu_output(call);
+  const helio_argument *x = call_input(call, 0), *y = call_output(call);
   if (!permutation_fits(x, y, attributes.permutation))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "TRANSPOSE: the output is not the input permuted");
   transpose_plan *plan = (transpose_plan *)cpu_plan_new(device, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
-  size_t elements = cpu_element_count(x);
-  plan->element = cpu_type_size(x->type);
+  size_t elements = call_element_count(x);
+  plan->element = call_type_size(x->type);
   plan->base.empty = elements == 0;
   plan->base.parts = cpu_parts_for_bytes(device, elements * plan->element * 2);
   if (!plan->base.empty) {
@@ -165,7 +165,7 @@ static helio_status transpose_run(helio_plan *base, const helio_run *run) {
 const helio_kernel cpu_kernel_transpose = {
     .size = sizeof(helio_kernel),
     .operation = HELIO_OP_TRANSPOSE,
-    .types = CPU_ALL_TYPES,
+    .types = CALL_ALL_TYPES,
     .plan = transpose_plan_make,
     .run = transpose_run,
     .plan_free = cpu_plan_free,

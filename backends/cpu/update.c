@@ -54,15 +54,15 @@ static const size_t kind_scalars[] = {3, 5, 8, 5, 3};
 static cpu_update_rule rule_of(const helio_call *call, bool nesterov) {
   switch (call->operation) {
   case HELIO_OP_SGD_UPDATE:
-    if (cpu_input(call, 1) == NULL) return CPU_UPDATE_SGD;
+    if (call_input(call, 1) == NULL) return CPU_UPDATE_SGD;
     return nesterov ? CPU_UPDATE_SGD_NESTEROV : CPU_UPDATE_SGD_MOMENTUM;
   case HELIO_OP_ADAM_UPDATE:
     return CPU_UPDATE_ADAM;
   case HELIO_OP_NADAM_UPDATE:
     return CPU_UPDATE_NADAM;
   case HELIO_OP_RMSPROP_UPDATE:
-    if (cpu_input(call, 2) == NULL) return cpu_input(call, 3) == NULL ? CPU_UPDATE_RMSPROP : CPU_UPDATE_RMSPROP_MEAN;
-    return cpu_input(call, 3) == NULL ? CPU_UPDATE_RMSPROP_MOMENTUM : CPU_UPDATE_RMSPROP_BOTH;
+    if (call_input(call, 2) == NULL) return call_input(call, 3) == NULL ? CPU_UPDATE_RMSPROP : CPU_UPDATE_RMSPROP_MEAN;
+    return call_input(call, 3) == NULL ? CPU_UPDATE_RMSPROP_MOMENTUM : CPU_UPDATE_RMSPROP_BOTH;
   default:
     return CPU_UPDATE_ADAGRAD;
   }
@@ -75,37 +75,37 @@ static uint32_t gradient_place(const helio_call *call) {
 /* NULL where they are absent or the rule has none. */
 static const helio_argument *squares_of(const helio_call *call) {
   uint32_t place = gradient_place(call) + 2;
-  return place < call->input_count ? cpu_input(call, place) : NULL;
+  return place < call->input_count ? call_input(call, place) : NULL;
 }
 
 /* Weights and slots have one shape. So has the gradient or, with indices, it is rows of the weights, and so are the
  * squares. */
 static bool shapes_fit(const helio_call *call) {
   uint32_t gradient = gradient_place(call);
-  const helio_argument *weights = cpu_input(call, 0), *indices = cpu_input(call, gradient + 1);
+  const helio_argument *weights = call_input(call, 0), *indices = call_input(call, gradient + 1);
   helio_argument expected = *weights;
   for (uint32_t i = 1; i < gradient; i++) {
-    if (cpu_input(call, i) != NULL && !cpu_same_shape(cpu_input(call, i), weights)) return false;
+    if (call_input(call, i) != NULL && !call_same_shape(call_input(call, i), weights)) return false;
   }
   if (indices != NULL) {
     if (weights->rank < 1 || indices->rank != 1) return false;
     expected.extent[0] = indices->extent[0];
   }
   const helio_argument *squares = squares_of(call);
-  if (squares != NULL && (indices == NULL || !cpu_same_shape(squares, &expected))) return false;
-  return cpu_same_shape(cpu_input(call, gradient), &expected);
+  if (squares != NULL && (indices == NULL || !call_same_shape(squares, &expected))) return false;
+  return call_same_shape(call_input(call, gradient), &expected);
 }
 
 static void fill_plan(update_plan *plan, const helio_call *call) {
   uint32_t gradient = gradient_place(call);
-  const helio_argument *weights = cpu_input(call, 0), *indices = cpu_input(call, gradient + 1);
+  const helio_argument *weights = call_input(call, 0), *indices = call_input(call, gradient + 1);
   plan->operation = (helio_operation)call->operation;
   plan->type = (helio_type)weights->type;
-  plan->element = cpu_type_size(weights->type);
-  plan->count = cpu_element_count(weights);
+  plan->element = call_type_size(weights->type);
+  plan->count = call_element_count(weights);
   plan->gradient = gradient;
   for (uint32_t i = 0; i < gradient; i++) {
-    if (cpu_input(call, i) != NULL) plan->state[plan->states++] = i;
+    if (call_input(call, i) != NULL) plan->state[plan->states++] = i;
   }
   plan->squares = squares_of(call) != NULL;
   size_t touched = (2 * plan->states + (plan->squares ? 2 : 1)) * plan->element;
@@ -122,7 +122,7 @@ static void fill_plan(update_plan *plan, const helio_call *call) {
 
 static helio_status update_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
   const helio_host *host = device->host;
-  const cpu_signature signature = {kinds[call->operation - HELIO_OP_SGD_UPDATE].inputs, "", UPDATE_TYPES};
+  const call_signature signature = {kinds[call->operation - HELIO_OP_SGD_UPDATE].inputs, "", UPDATE_TYPES};
   helio_sgd_attributes attributes = {0};
   helio_status status = cpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK && call->operation == HELIO_OP_SGD_UPDATE)
@@ -216,7 +216,7 @@ static void look_at_indices(const update_work *work, const helio_run *run, bool 
 static void read_constants(update_work *work, const helio_run *run) {
   size_t kind = (size_t)work->plan->operation - HELIO_OP_SGD_UPDATE;
   double *c = work->constants;
-  for (size_t i = 0; i < kind_scalars[kind]; i++) c[kinds[kind].scalars[i]] = cpu_run_real(run, i);
+  for (size_t i = 0; i < kind_scalars[kind]; i++) c[kinds[kind].scalars[i]] = run_real(run, i);
   /* What is multiplied with is 1 − beta; rmsprop has both rho and 1 − rho. */
   bool adaptive = work->plan->operation == HELIO_OP_ADAM_UPDATE || work->plan->operation == HELIO_OP_NADAM_UPDATE;
   if (adaptive) c[CPU_UPDATE_ON_FIRST] = 1 - c[CPU_UPDATE_ON_FIRST];

@@ -139,7 +139,7 @@ static helio_status offer(helio_plugin_state *state, const helio_member *const *
   const helio_host *host = state->host;
   for (size_t i = 0; i < count; i++) {
     if (members[i]->description->capabilities & HELIO_CAPABLE_HOST_MEMORY) continue;
-    return host->fail(host, HELIO_NOT_SUPPORTED, "the host cannot touch the memory of %s", members[i]->name);
+    return host->fail(host, HELIO_NO_DEVICE, "the host cannot touch the memory of %s", members[i]->name);
   }
   answer->score = 100;
   answer->types = local_sum_types;
@@ -207,7 +207,7 @@ static helio_status init(const helio_host *host, helio_plugin_state **result) {
   helio_plugin_state *state = host->allocate(host, sizeof *state);
   if (!state) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for the plugin's state");
   state->host = host;
-  helio_status status = group_registry_open(&state->registry, host);
+  helio_status status = group_registry_open(&state->registry, host, NULL);
   if (status) {
     host->release(host, state);
   } else {

@@ -9,6 +9,7 @@
 
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
 #include "runtime/nearest.h"
 #include "runtime/plugins.h"
 #include "strategy/reduce_to_one.h"
@@ -54,13 +55,16 @@ static void note_refusal(hi_collective_choice *choice, const char *name, const c
   snprintf(choice->refusals + length, sizeof choice->refusals - length, "%s: %s\n", name, reason);
 }
 
-/* A failure that is no refusal is one too: another collective may do better. The built-in one never refuses. */
+/* A failure that is no refusal is one too: another collective may do better. The built-in one never refuses. That one
+ * for other devices does not suit these is no news. */
 static helio_status choose_best(const hi_collective *list, int count, const candidates *devices,
                                 hi_collective_choice *choice) {
   for (int i = 0; i < count; i++) {
     helio_collective_offer offer;
     helio_status status = ask(&list[i], devices, &offer);
-    if (status) {
+    if (status == HELIO_NO_DEVICE) {
+      hi_log(HELIO_LOG_DEBUG, "%s: %s", list[i].name, hi_reason(status));
+    } else if (status) {
       note_refusal(choice, list[i].name, hi_reason(status));
     } else if (!choice->collective.table || offer.score > choice->score) {
       take(choice, &list[i], &offer);
@@ -98,7 +102,8 @@ static helio_status choose_named(const hi_collective *list, int count, const can
   helio_collective_offer offer;
   helio_status status = ask(found, devices, &offer);
   if (status) {
-    return hi_fail(status, "the collective %s cannot serve these devices: %s", found->name, hi_reason(status));
+    return hi_fail(status == HELIO_NO_DEVICE ? HELIO_NOT_SUPPORTED : status,
+                   "the collective %s cannot serve these devices: %s", found->name, hi_reason(status));
   }
   take(choice, found, &offer);
   return HELIO_OK;

@@ -5,6 +5,7 @@
 #include "ops/options.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
+#include "runtime/progress.h"
 #include "strategy/compare.h"
 #include "strategy/strategy.h"
 #include "tensor/tensor.h"
@@ -13,22 +14,38 @@ static helio_status meet(hi_replicas *replicas, hi_merge function, void *mine) {
   return hi_team_meet(((helio_strategy *)replicas)->team, hi_replica_of(replicas), function, mine);
 }
 
+/* Where calls of the collective do not wait for other ranks the stream may: the collective has a deadline for that. */
+static helio_status wait_for_step(const helio_strategy *strategy, hi_device *device) {
+  bool waits = strategy->collective.flags & HELIO_COLLECTIVE_ASYNCHRONOUS;
+  hi_activity before = waits ? hi_progress_change(HI_WAITS) : HI_WORKS;
+  hi_reason_clear();
+  helio_status status = device->member.streams->synchronize(device->member.device, device->streams[HI_STREAM_COMPUTE]);
+  if (waits) hi_progress_change(before);
+  return status ? hi_device_failed(device, status, "waiting for the step") : HELIO_OK;
+}
+
 helio_status hi_strategy_settle(helio_strategy *strategy, int replica) {
   hi_device *device = strategy->replicas.devices[replica];
   if (strategy->on_failure != HELIO_DROP) return HELIO_OK;
+<<<<<<< HEAD
   helio_status status = hi_copy_settle(device);
   if (status) return status;
+=======
+  if (!device->synchronous) {
+    helio_status status = wait_for_step(strategy, device);
+    if (status) return status;
+  }
+>>>>>>> gpu
   if (atomic_load(&device->loss)) { /* a thread that reads ahead has seen it fail */
     return hi_fail(HELIO_DEVICE_FAILURE, "%s failed outside of the step", device->name);
   }
   return HELIO_OK;
 }
 
-/* This replica's sums are there and well. */
+/* This replica's sums are there and well, or, where nobody has waited for them, nothing else is known yet. */
 static helio_status see_sums(helio_strategy *strategy, int replica) {
   helio_status status = hi_strategy_settle(strategy, replica);
-  if (status || strategy->on_failure != HELIO_DROP) return status;
-  return hi_communicator_poll(strategy->communicators[replica]);
+  return status ? status : hi_communicator_poll(strategy->communicators[replica]);
 }
 
 static helio_status commit(hi_replicas *replicas, hi_merge function, void *mine) {

@@ -18,7 +18,7 @@
 #define NO_AXES    {0, {0}}
 /* clang-format on */
 
-enum { MOST_INPUTS = 9, MOST_RESULTS = 4 };
+enum { MOST_INPUTS = 33, MOST_RESULTS = 4 };
 
 /* ---- array.c: values in double, all of them values of the type ---- */
 

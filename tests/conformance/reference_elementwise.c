@@ -269,6 +269,10 @@ static const pair pairs[] = {
     {SHAPE(3, 1, 5), SHAPE(7, 1)},
     {SHAPE(5, 7, 1, 3), SHAPE(7, 2, 1)},
     {SHAPE(257), SHAPE(257)},
+    {SHAPE(13, 24), SHAPE(24)}, /* rows that a device may take in packs */
+    {SHAPE(13, 1), SHAPE(13, 24)},
+    {SHAPE(5, 1, 8), SHAPE(1, 3, 8)},
+    {SHAPE(4, 3, 1), SHAPE(4, 1, 16)},
 };
 
 static const pair large_pairs[] = {
@@ -330,16 +334,21 @@ static void reference_add_n(const example *e, array *results) {
   }
 }
 
+static void example_add_n(const family *f, helio_type type, int count, helio_shape shape, bool once) {
+  example e = example_new(f, type);
+  for (int k = 0; k < count; k++) add_input(&e, type, shape);
+  e.once = once;
+  check_example(&e);
+}
+
+/* Of many inputs one shape will do: a device may take them in several portions. */
 static void examples_add_n(const family *f, helio_type type) {
-  for (int count = 1; count <= MOST_INPUTS; count += count < 3 ? 1 : 3) {
-    for (int i = 0; i <= odd_shape_count; i++) {
-      example e = example_new(f, type);
-      e.once = i == odd_shape_count;
-      if (e.once && count != 3) continue;
-      for (int k = 0; k < count; k++) add_input(&e, type, e.once ? large_shape(type) : odd_shapes[i]);
-      check_example(&e);
-    }
+  for (int count = 1; count <= 9; count += count < 3 ? 1 : 3) {
+    for (int i = 0; i < odd_shape_count; i++) example_add_n(f, type, count, odd_shapes[i], false);
   }
+  example_add_n(f, type, 17, (helio_shape)SHAPE(13, 17), false);
+  example_add_n(f, type, MOST_INPUTS, (helio_shape)SHAPE(67), false);
+  example_add_n(f, type, 3, large_shape(type), true);
 }
 
 /* ---- gradients of activations ---- */

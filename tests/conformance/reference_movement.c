@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations that move elements, change their type, or choose among them. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conformance.h"
@@ -96,6 +97,8 @@ static const part slices[] = {
     {SHAPE(5, 7, 3), SHAPE(0, 7, 0), SHAPE(5, 0, 3)},
     {SHAPE(2, 3, 2, 3, 2, 3, 2, 3), SHAPE(1, 0, 1, 1, 0, 2, 0, 1), SHAPE(1, 3, 1, 2, 2, 1, 1, 2)},
     {NO_AXES, NO_AXES, NO_AXES},
+    {SHAPE(12, 64), SHAPE(2, 16), SHAPE(8, 32)}, /* rows that a device may move in larger units */
+    {SHAPE(6, 8, 48), SHAPE(1, 0, 16), SHAPE(4, 8, 24)},
     {SHAPE(113, 1033), SHAPE(3, 1), SHAPE(107, 1031)},
 };
 
@@ -140,6 +143,8 @@ static const part pads[] = {
     {SHAPE(2, 3, 4, 5), SHAPE(0, 1, 1, 0), SHAPE(0, 1, 1, 0)},
     {SHAPE(1, 2, 1, 2, 1, 2, 1, 2), SHAPE(1, 0, 1, 0, 1, 0, 1, 0), SHAPE(0, 1, 0, 1, 0, 1, 0, 1)},
     {NO_AXES, NO_AXES, NO_AXES},
+    {SHAPE(6, 32), SHAPE(1, 16), SHAPE(2, 48)},
+    {SHAPE(4, 6, 16), SHAPE(1, 1, 0), SHAPE(0, 1, 0)},
     {SHAPE(113, 1031), SHAPE(3, 1), SHAPE(1, 5)},
 };
 
@@ -185,6 +190,10 @@ static const part transpositions[] = {
     {SHAPE(2, 3, 5, 7), SHAPE(0, 2, 1, 3), NO_AXES},
     {SHAPE(2, 3, 5, 7), SHAPE(3, 2, 1, 0), NO_AXES},
     {SHAPE(2, 3, 1, 3, 2, 1, 2, 3), SHAPE(7, 0, 6, 1, 5, 2, 4, 3), NO_AXES},
+    {SHAPE(3, 35, 41), SHAPE(0, 2, 1), NO_AXES}, /* several planes */
+    {SHAPE(9, 4, 35), SHAPE(2, 1, 0), NO_AXES},
+    {SHAPE(33, 3, 10, 2), SHAPE(1, 3, 2, 0), NO_AXES},
+    {SHAPE(6, 5, 16), SHAPE(1, 0, 2), NO_AXES},
     {SHAPE(113, 1033), SHAPE(1, 0), NO_AXES},
     {SHAPE(17, 61, 257), SHAPE(1, 0, 2), NO_AXES},
 };
@@ -236,6 +245,8 @@ static const joint joints[] = {
     {SHAPE(3, 4, 5), 2, {5, 1, 3, -1}},
     {SHAPE(3, 0, 5), 2, {1, 2, -1}},
     {SHAPE(2, 1, 3, 1, 2, 1, 3, 2), 4, {2, 3, -1}},
+    {SHAPE(7, 16), 1, {16, 32, 0, 48, -1}},
+    {SHAPE(3, 4), 1, {1, 2, 1, 3, 1, 2, 1, 3, 1, 2, 1, 3, 1, 2, 1, 3, 1, 2, -1}},
     {SHAPE(113, 1), 1, {401, 1, 657, -1}},
 };
 
@@ -307,6 +318,7 @@ static void examples_gather(const family *f, helio_type type) {
     example_gather(f, type, index, (helio_shape)SHAPE(13, 17), (helio_shape)SHAPE(0));
     example_gather(f, type, index, (helio_shape)SHAPE(13, 0), (helio_shape)SHAPE(5));
     example_gather(f, type, index, (helio_shape)SHAPE(13, 1), (helio_shape)SHAPE(67));
+    example_gather(f, type, index, (helio_shape)SHAPE(13, 16), (helio_shape)SHAPE(67));
     example_gather(f, type, index, (helio_shape)SHAPE(509, 67), (helio_shape)SHAPE(4003));
   }
 }
@@ -345,23 +357,29 @@ static void examples_scatter_add(const family *f, helio_type type) {
     example_scatter_add(f, type, index, (helio_shape)SHAPE(5, 0), 3);
     example_scatter_add(f, type, index, (helio_shape)SHAPE(2003, 67), 509);
     example_scatter_add(f, type, index, (helio_shape)SHAPE(131, 1), 4099);
+    example_scatter_add(f, type, index, (helio_shape)SHAPE(131, 523), 3);
   }
 }
 
-static bool listed_before(const array *indices, int64_t at) {
-  for (int64_t i = 0; i < at; i++) {
-    if (indices->values[i] == indices->values[at]) return true;
-  }
-  return false;
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
 }
 
-/* Where the index of element `at` stands among the distinct ones in ascending order. */
-static int64_t rank_of(const array *indices, int64_t at) {
-  int64_t rank = 0;
+/* The distinct indices in ascending order, to be freed. One below zero is none. */
+static double *distinct_indices(const array *indices, size_t *count) {
+  double *list = calloc((size_t)indices->elements + 1, sizeof *list);
+  size_t all = 0, distinct = 0;
+  if (!list) exit(2);
   for (int64_t i = 0; i < indices->elements; i++) {
-    rank += indices->values[i] < indices->values[at] && !listed_before(indices, i);
+    if (indices->values[i] >= 0) list[all++] = indices->values[i];
   }
-  return rank;
+  qsort(list, all, sizeof *list, by_value);
+  for (size_t i = 0; i < all; i++) {
+    if (i == 0 || list[i] > list[i - 1]) list[distinct++] = list[i];
+  }
+  *count = distinct;
+  return list;
 }
 
 static void reference_combine_rows(const example *e, array *results) {
@@ -370,37 +388,47 @@ static void reference_combine_rows(const example *e, array *results) {
   results[0] = array_new(x->type, &x->shape);
   results[1] = array_new(indices->type, &indices->shape);
   results[2] = array_new(x->type, &x->shape);
-  for (int64_t i = 0; i < indices->elements; i++) results[1].values[i] = -1;
+  size_t count;
+  double *distinct = distinct_indices(indices, &count);
+  for (int64_t i = 0; i < indices->elements; i++) results[1].values[i] = i < (int64_t)count ? distinct[i] : -1;
   for (int64_t i = 0; i < indices->elements; i++) {
-    int64_t rank = rank_of(indices, i);
-    results[1].values[rank] = indices->values[i];
-    for (int64_t k = 0; k < length; k++) {
+    const double *place = bsearch(&indices->values[i], distinct, count, sizeof *distinct, by_value);
+    for (int64_t k = 0; place && k < length; k++) {
       double value = x->values[i * length + k];
-      results[0].values[rank * length + k] += value;
-      results[2].values[rank * length + k] += value * value;
+      results[0].values[(place - distinct) * length + k] += value;
+      results[2].values[(place - distinct) * length + k] += value * value;
     }
   }
+  free(distinct);
 }
 
-static void example_combine_rows(const family *f, helio_type type, helio_type index, helio_shape x, int64_t below) {
+/* Every `none`th index is none; 0: all are some. */
+static void example_combine_rows(const family *f, helio_type type, helio_type index, helio_shape x, int64_t below,
+                                 int64_t none) {
   example e = example_new(f, type);
   add_input(&e, type, x);
   add_indices(&e, index, x.extent[0], below);
+  for (int64_t i = 1; none > 0 && i < x.extent[0]; i += none) e.inputs[1].values[i] = -1;
   e.once = shape_elements(&x) > 1000;
   e.long_sum = e.once;
   check_example(&e);
 }
 
+/* A few rows, none, one index for all; more than one block sorts, of many indices and of few. */
 static void examples_combine_rows(const family *f, helio_type type) {
   for (int i = 0; i < 2; i++) {
     helio_type index = i ? HELIO_INT64 : HELIO_INT32;
-    example_combine_rows(f, type, index, (helio_shape)SHAPE(7, 3), 5);
-    example_combine_rows(f, type, index, (helio_shape)SHAPE(1, 1), 1);
-    example_combine_rows(f, type, index, (helio_shape)SHAPE(13), 1);
-    example_combine_rows(f, type, index, (helio_shape)SHAPE(17, 2, 3), 1000000);
-    example_combine_rows(f, type, index, (helio_shape)SHAPE(0, 3), 5);
-    example_combine_rows(f, type, index, (helio_shape)SHAPE(5, 0), 3);
-    example_combine_rows(f, type, index, (helio_shape)SHAPE(401, 257), 97);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(7, 3), 5, 0);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(1, 1), 1, 0);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(13), 1, 0);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(17, 2, 3), 1000000, 3);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(3, 2), 7, 1);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(0, 3), 5, 0);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(5, 0), 3, 0);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(401, 257), 97, 0);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(5003, 3), i ? 1000000000000 : 1000000000, 7);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(3001, 5), 11, 2);
+    example_combine_rows(f, type, index, (helio_shape)SHAPE(1024, 67), 1, 0);
   }
 }
 
@@ -438,6 +466,8 @@ static const part choices[] = {
     {NO_AXES, NO_AXES, SHAPE(13, 17)},
     {SHAPE(3, 1, 5), SHAPE(7, 1), SHAPE(2, 1, 1, 1)},
     {SHAPE(5, 0), SHAPE(5, 1), SHAPE(1)},
+    {SHAPE(13, 24), SHAPE(24), SHAPE(13, 1)},
+    {SHAPE(13, 1), SHAPE(13, 24), SHAPE(24)},
     {SHAPE(113, 1033), SHAPE(113, 1033), SHAPE(113, 1033)},
     {SHAPE(113, 1033), SHAPE(1033), SHAPE(113, 1)},
 };

@@ -110,6 +110,9 @@ static const reduction reductions[] = {
     {SHAPE(113, 1033), 2},
     {SHAPE(113, 1033), 3},
     {SHAPE(17, 61, 257), 5},
+    {SHAPE(4999, 33), 1},
+    {SHAPE(37, 3, 1031), 5},
+    {SHAPE(61, 3, 67, 5), 5},
 };
 
 static void special_reduce(const family *f, helio_type type) {

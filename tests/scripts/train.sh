@@ -337,11 +337,12 @@ expect_error 2 "has its layers already: leave --data out" summary "$work/topics.
 expect_error 1 "'cpu:0,cpu:1' is not the name of a device" eval "$work/topics.safetensors" --data "$small" --device cpu:0,cpu:1
 expect_status 0 train fashion-mnist --data "$small" --steps 2
 expect_output "batches of 128, 10 steps in an epoch"
-# Devices whose memory the host cannot touch: the collective that was given up for another is told.
+# Two devices of one card: the collective that was given up for another is told.
 strict=$HELIO_TEST_BUILD/tests/plugins/strict/.libs
 if [ -e "$strict/strict.so" ]; then
-  HELIO_PLUGIN_PATH=$strict:${HELIO_PLUGIN_PATH-} HELIO_BACKEND=strict expect_status 0 train linear --logical strict:0=2 --json
-  expect_json "data['collective'] == 'ring' and len(data['fallbacks']) == 1 and data['fallbacks'][0].startswith('local: ')"
+  HELIO_PLUGIN_PATH=$strict:$HELIO_TEST_BUILD/tests/plugins/refusing/.libs:${HELIO_PLUGIN_PATH-} HELIO_BACKEND=strict \
+    expect_status 0 train linear --logical strict:0=2 --json
+  expect_json "data['collective'] == 'reduce-to-one' and [f[:14] for f in data['fallbacks']] == ['nccl: NCCL is ']"
 fi
 # shellcheck disable=SC2086
 expect_status 0 $mnist --steps 1 --logical cpu:0=2

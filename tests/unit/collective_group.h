@@ -47,18 +47,28 @@ struct group {
 
 /* Starts the library with five devices of each kind and all collectives of the build tree. */
 static inline void start_devices(void) {
-  char path[PATH_MAX * 5];
-  snprintf(path, sizeof path, "%s:%s/collectives/local/.libs:%s/collectives/ring/.libs", given_path, build_folder(),
-           build_folder());
+  char path[PATH_MAX * 6];
+  snprintf(path, sizeof path, "%s:%s/collectives/local/.libs:%s/collectives/nccl/.libs:%s/collectives/ring/.libs",
+           given_path, build_folder(), build_folder(), build_folder());
   setenv("HELIO_PLUGIN_PATH", path, 1);
   setenv("HELIO_LOGICAL_DEVICES", "cpu:0=5", 1);
   if (on_strict()) setenv("HELIO_STRICT_DEVICES", "5", 1);
   assert_ok(helio_init());
 }
 
+/* Every collective; those that do not serve a set of devices are told by name in test_collective_life.c. */
+static const char *const collectives[] = {"reduce-to-one", "ring", "local", "nccl", "rccl"};
+
+static inline bool serves(const char *collective, device_set set) {
+  if (strcmp(collective, "local") == 0) return !on_gpu();
+  if (strcmp(collective, "nccl") == 0) return strcmp(given_backend, "cuda") == 0 && set == OWN;
+  if (strcmp(collective, "rccl") == 0) return strcmp(given_backend, "hip") == 0 && set == OWN;
+  return true;
+}
+
 static inline hi_device *nth_device(device_set set, int rank) {
   char name[20];
-  bool cpu = !on_strict() || (set == MIXED && rank % 2 == 1);
+  bool cpu = !on_gpu() || (set == MIXED && rank % 2 == 1);
   snprintf(name, sizeof name, "%s:%d", cpu ? "cpu" : "gpu", rank);
   return hi_device_named(name);
 }
@@ -239,6 +249,21 @@ static inline bool tray_write(rank_state *self, tray *t, int rank, size_t first,
   fill_values(from, rank, first, count, type);
   helio_place to = {t->place.buffer, t->place.offset + at * t->element};
   return count == 0 || !m->memory->copy_in(m->device, stream_of(self), to, from, count * t->element);
+}
+
+/* Of a collective whose calls wait for nobody: what became of them is known when the stream is empty. */
+static inline helio_status settle(rank_state *self) {
+  const helio_member *m = &self->device->member;
+  m->streams->synchronize(m->device, stream_of(self));
+  return hi_communicator_poll(self->communicator);
+}
+
+/* Another rank is about to break the group: this one learns of it in its call or, if that waits for nobody, soon after.
+ */
+static inline void await_failure(rank_state *self) {
+  const group *g = self->group;
+  bool waits = g->choice.flags & HELIO_COLLECTIVE_ASYNCHRONOUS;
+  for (int i = 0; waits && i < 2000 && !helio_error_pending() && !settle(self); i++) usleep(1000);
 }
 
 /* Another user of the stream spoils the tray behind the call: what others still read of it must come before. */

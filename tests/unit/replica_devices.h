@@ -41,7 +41,7 @@ static inline helio_strategy *mirrored_on(const char *const *devices, int replic
 static inline helio_strategy *mirrored_over(int replicas, const double *weights, const char *collective) {
   static const char *const names[2][MOST_REPLICAS] = {{"cpu:0", "cpu:1", "cpu:2", "cpu:3", "cpu:4"},
                                                       {"gpu:0", "gpu:1", "gpu:2", "gpu:3", "gpu:4"}};
-  return mirrored_on(names[on_strict()], replicas, weights, collective);
+  return mirrored_on(names[on_gpu()], replicas, weights, collective);
 }
 
 #endif

@@ -37,13 +37,13 @@ static inline int set_up_replicas(void **state) {
 static inline const char *nth_device(int number) {
   static const char *const names[2][MOST_DEVICES] = {{"cpu:0", "cpu:1", "cpu:2", "cpu:3", "cpu:4"},
                                                      {"gpu:0", "gpu:1", "gpu:2", "gpu:3", "gpu:4"}};
-  return names[on_strict()][number];
+  return names[on_gpu()][number];
 }
 
 static inline const char *nth_device_in_full(int number) {
   static char names[MOST_DEVICES][60];
   snprintf(names[number], sizeof names[number], "/job:localhost/replica:0/task:0/device:%s:%d",
-           on_strict() ? "GPU" : "CPU", number);
+           on_gpu() ? "GPU" : "CPU", number);
   return names[number];
 }
 

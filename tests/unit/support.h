@@ -35,7 +35,7 @@
 extern char **environ;
 
 /* As the runner gave them. */
-static char given_path[PATH_MAX * 2], given_backend[64];
+static char given_path[PATH_MAX * 2], given_backend[64], given_arena_debug[8];
 
 /* The top of the build tree: what the runner says, else found by where this program lies. */
 static inline const char *build_folder(void) {
@@ -70,27 +70,40 @@ static inline void clear_environment(void) {
 /* Called first in main(). */
 static inline void remember_environment(void) {
   const char *path = getenv("HELIO_PLUGIN_PATH"), *backend = getenv("HELIO_BACKEND");
+  const char *arena_debug = getenv("HELIO_ARENA_DEBUG");
   if (path) {
     snprintf(given_path, sizeof given_path, "%s", path);
   } else {
     snprintf(given_path, sizeof given_path, "%s/backends/cpu/.libs", build_folder());
   }
   snprintf(given_backend, sizeof given_backend, "%s", backend ? backend : "");
+  snprintf(given_arena_debug, sizeof given_arena_debug, "%s", arena_debug ? arena_debug : "");
 }
 
 static inline void restore_environment(void) {
   clear_environment();
   setenv("HELIO_PLUGIN_PATH", given_path, 1);
   if (given_backend[0]) setenv("HELIO_BACKEND", given_backend, 1);
+  if (given_arena_debug[0]) setenv("HELIO_ARENA_DEBUG", given_arena_debug, 1);
 }
 
 static inline bool on_strict(void) {
   return strcmp(given_backend, "strict") == 0;
 }
 
+/* On GPUs of a vendor, emulated or real. */
+static inline bool on_vendor(void) {
+  return strcmp(given_backend, "cuda") == 0 || strcmp(given_backend, "hip") == 0;
+}
+
+/* The strict device is a GPU too, as far as names go. */
+static inline bool on_gpu(void) {
+  return on_strict() || on_vendor();
+}
+
 /* The device that the variant is about. */
 static inline const char *device_name(void) {
-  return on_strict() ? "gpu:0" : "cpu:0";
+  return on_gpu() ? "gpu:0" : "cpu:0";
 }
 
 /* ---- the log ---- */

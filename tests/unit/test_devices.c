@@ -30,12 +30,12 @@ static int physical_count(const char *type) {
 }
 
 static const char *type_name(void) {
-  return on_strict() ? "GPU" : "CPU";
+  return on_gpu() ? "GPU" : "CPU";
 }
 
 /* "/physical_device:GPU:0" or …:CPU:0 */
 static const char *physical_name(void) {
-  return on_strict() ? "/physical_device:GPU:0" : "/physical_device:CPU:0";
+  return on_gpu() ? "/physical_device:GPU:0" : "/physical_device:CPU:0";
 }
 
 /* A tensor of that many bytes on a device; NULL with the error set. */
@@ -81,11 +81,11 @@ static void test_lists_by_type(void **state) {
   int count = -1;
   (void)state;
   assert_int_equal(physical_count("CPU"), 1);
-  assert_int_equal(physical_count("GPU"), on_strict());
-  assert_int_equal(physical_count(NULL), 1 + on_strict());
+  assert_int_equal(physical_count("GPU"), on_gpu());
+  assert_int_equal(physical_count(NULL), 1 + on_gpu());
   assert_int_equal(logical_count("cpu"), 1);
-  assert_int_equal(logical_count("Gpu"), on_strict());
-  assert_int_equal(logical_count(NULL), 1 + on_strict());
+  assert_int_equal(logical_count("Gpu"), on_gpu());
+  assert_int_equal(logical_count(NULL), 1 + on_gpu());
   assert_non_null(helio_physical_devices("TPU", &count)); /* an empty list, not an error */
   assert_int_equal(count, 0);
   assert_int_equal(logical_count("TPU"), 0);
@@ -138,12 +138,16 @@ static void test_order_of_preference(void **state) {
 static void test_all_ways_to_name_a_device(void **state) {
   static const char *const cpu[] = {"cpu:0", "/cpu:0", "CPU", "/device:CPU:0", FULL "CPU:0", "device:cpu:0"};
   static const char *const gpu[] = {"gpu:0", "/GPU:0", "/device:gpu:0", FULL "GPU:0", "strict:0", "/device:STRICT:0"};
+  char vendor[80], vendor_device[80];
   (void)state;
+  snprintf(vendor, sizeof vendor, "%s:0", given_backend);
+  snprintf(vendor_device, sizeof vendor_device, "/device:%s:0", given_backend);
   for (size_t i = 0; i < COUNT_OF(cpu); i++) {
-    const char *name = on_strict() ? gpu[i] : cpu[i];
+    const char *name = on_gpu() ? gpu[i] : cpu[i];
+    if (on_vendor() && i >= 4) name = i == 4 ? vendor : vendor_device;
     helio_tensor *x = put(name, 64);
     assert_made(x);
-    assert_string_equal(helio_tensor_device(x), on_strict() ? FULL "GPU:0" : FULL "CPU:0");
+    assert_string_equal(helio_tensor_device(x), on_gpu() ? FULL "GPU:0" : FULL "CPU:0");
     memory_of(name);
     assert_ok(helio_synchronize(name));
   }
@@ -196,7 +200,7 @@ static const struct {
 };
 
 static void test_splitting_by_variable(void **state) {
-  const char *const names[] = {device_name(), physical_name(), on_strict() ? "strict:0" : "CPU"};
+  const char *const names[] = {device_name(), physical_name(), on_strict() ? "strict:0" : on_gpu() ? "GPU" : "CPU"};
   (void)state;
   for (size_t i = 0; i < COUNT_OF(splits) * COUNT_OF(names); i++) {
     char value[100];
@@ -340,6 +344,7 @@ static void test_thread_shares(void **state) {
 
 static void test_growth_on(void **state) {
   (void)state;
+  unsetenv("HELIO_ARENA_DEBUG"); /* its blocks are no pieces */
   helio_memory info = memory_of(device_name());
   assert_int_equal(info.reserved + info.in_use + info.taken + info.peak + info.allocations, 0);
   assert_int_equal(info.size, sizeof info);
@@ -381,12 +386,14 @@ static void check_one_piece(const char *device, uint64_t least, uint64_t most) {
 
 static void test_growth_off_within_a_limit(void **state) {
   (void)state;
+  unsetenv("HELIO_ARENA_DEBUG"); /* its blocks are no pieces */
   setenv("HELIO_MEMORY_GROWTH", "0", 1);
   setenv("HELIO_MEMORY_LIMIT", "12M", 1);
   check_one_piece(device_name(), 12 * MIB, 12 * MIB);
   assert_ok(helio_shutdown());
   clear_environment();
   restore_environment();
+  unsetenv("HELIO_ARENA_DEBUG");
   assert_ok(helio_set_memory_growth(NULL, false)); /* the same by calls */
   assert_ok(helio_set_memory_limit(device_name(), 12 * MIB));
   check_one_piece(device_name(), 12 * MIB, 12 * MIB);
@@ -395,15 +402,16 @@ static void test_growth_off_within_a_limit(void **state) {
 /* Nearly all that is free; on the CPU that is addresses only. */
 static void test_growth_off_without_a_limit(void **state) {
   (void)state;
+  unsetenv("HELIO_ARENA_DEBUG"); /* its blocks are no pieces */
   if (on_strict()) setenv("HELIO_STRICT_MEMORY", "16777216", 1);
   /* The address sanitizer keeps a byte for every eight addresses. */
-  if (SANITIZED && !on_strict()) setenv("HELIO_MEMORY_FRACTION", "0.02", 1);
+  if (SANITIZED && !on_gpu()) setenv("HELIO_MEMORY_FRACTION", "0.02", 1);
   assert_ok(helio_set_memory_growth(device_name(), false));
   uint64_t all = PHYSICAL(type_name(), 0)->memory;
   assert_made(put(device_name(), 1000));
   helio_memory info = memory_of(device_name());
   assert_int_equal(info.taken, 1);
-  assert_in_range(info.reserved, on_strict() ? all * 9 / 10 : 64 * MIB, all);
+  assert_in_range(info.reserved, on_gpu() ? all * 9 / 10 : 64 * MIB, all);
   if (!SANITIZED) assert_true(resident_kib() < 1024 * 1024);
 }
 
@@ -450,7 +458,7 @@ static void test_past_the_limit(void **state) {
   assert_made(kept);
   assert_null(put(device_name(), 4 * MIB));
   assert_int_equal(helio_error_take(&error), HELIO_OUT_OF_MEMORY);
-  assert_non_null(strstr(error.message, on_strict() ? FULL "GPU:0" : FULL "CPU:0"));
+  assert_non_null(strstr(error.message, on_gpu() ? FULL "GPU:0" : FULL "CPU:0"));
   assert_non_null(strstr(error.message, "asked for 4.0 MiB; limit 8.0 MiB"));
   assert_non_null(strstr(error.message, "largest holders: Fill 5.0 MiB in 1"));
   assert_made(put(device_name(), MIB)); /* less than that still works */
@@ -564,8 +572,8 @@ static void test_visible_cpu(void **state) {
   for (size_t i = 0; i < COUNT_OF(good); i++) {
     setenv("HELIO_VISIBLE_DEVICES", good[i], 1);
     assert_int_equal(logical_count("CPU"), 1);
-    assert_int_equal(logical_count("GPU"), on_strict() && strcmp(good[i], "all") == 0);
-    assert_int_equal(physical_count("GPU"), on_strict()); /* hidden, but there */
+    assert_int_equal(logical_count("GPU"), on_gpu() && strcmp(good[i], "all") == 0);
+    assert_int_equal(physical_count("GPU"), on_gpu()); /* hidden, but there */
     assert_ok(helio_shutdown());
   }
 }
@@ -605,7 +613,7 @@ static void test_arguments_of_visible_devices(void **state) {
   expect_error(HELIO_INVALID_ARGUMENT, "without names");
   assert_int_equal(helio_set_visible_devices(NULL, -1), HELIO_INVALID_ARGUMENT);
   expect_error(HELIO_INVALID_ARGUMENT, "without names");
-  assert_int_equal(logical_count(NULL), 1 + on_strict()); /* as it was */
+  assert_int_equal(logical_count(NULL), 1 + on_gpu()); /* as it was */
   assert_ok(helio_set_visible_devices(NULL, 0));
   assert_int_equal(logical_count(NULL), 1);
   assert_string_equal(LOGICAL(NULL, 0)->type, "CPU");

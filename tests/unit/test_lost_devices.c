@@ -77,7 +77,7 @@ static double expected_checksum(void) {
   trainer t;
   double sum = NAN;
   start_wrapped("");
-  helio_strategy *strategy = helio_one_device(on_strict() ? "gpu:0" : "cpu:0");
+  helio_strategy *strategy = helio_one_device(on_gpu() ? "gpu:0" : "cpu:0");
   make_trainer(strategy, &t, 1);
   helio_distributed_iterator *batches = iterate(strategy, make_samples());
   for (helio_values *batch; (batch = helio_next_values(batches));) {

@@ -482,7 +482,7 @@ static bool train_within(uint64_t bytes) {
   assert_ok(helio_shutdown());
   setenv("HELIO_TIMEOUT", "30", 1);
   unsetenv("HELIO_LOGICAL_DEVICES");
-  if (on_strict()) {
+  if (on_gpu()) {
     assert_ok(helio_set_memory_limit("gpu:1", bytes));
   } else {
     assert_ok(helio_set_logical_devices("cpu:0", (uint64_t[]){0, bytes}, 2));

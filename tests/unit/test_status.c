@@ -92,9 +92,9 @@ static void expect_message_at(const char *pattern, int line) {
   for (const char *from = pattern; *from; from++) {
     size_t length = strlen(expected);
     snprintf(expected + length, sizeof expected - length, *from == '%' ? "%s" : "%.1s",
-             *from != '%'  ? from
-             : on_strict() ? "/job:localhost/replica:0/task:0/device:GPU:0"
-                           : "/job:localhost/replica:0/task:0/device:CPU:0");
+             *from != '%' ? from
+             : on_gpu()   ? "/job:localhost/replica:0/task:0/device:GPU:0"
+                          : "/job:localhost/replica:0/task:0/device:CPU:0");
   }
   helio_status status = helio_error_take(&error);
   if (status != HELIO_BAD_DATA || strcmp(error.message, expected) != 0) {

@@ -103,7 +103,7 @@ static void a_refusal_is_said_once(void **state) {
   (void)state;
   start_with("tests/plugins/refusing/.libs");
   for (int i = 0; i < 2; i++) {
-    helio_strategy *mixed = helio_mirrored(.devices = {nth_device(0), on_strict() ? "cpu:0" : "cpu:1"});
+    helio_strategy *mixed = helio_mirrored(.devices = {nth_device(0), on_gpu() ? "cpu:0" : "cpu:1"});
     assert_made(mixed);
     assert_string_equal(helio_strategy_collective(mixed), "reduce-to-one");
     assert_non_null(strstr(helio_strategy_fallbacks(mixed), non_gpu));
@@ -117,7 +117,7 @@ static void a_refusal_is_said_once(void **state) {
 
 static void a_refusal_of_virtual_devices(void **state) {
   (void)state;
-  if (!on_strict()) SKIP("the CPU is no GPU that could be cut; the strict variant does this");
+  if (!on_gpu()) SKIP("the CPU is no GPU that could be cut; the strict variant does this");
   setenv("HELIO_STRICT_DEVICES", "1", 1);
   start_with("tests/plugins/refusing/.libs");
   assert_ok(helio_set_logical_devices("gpu:0", (uint64_t[]){64 << 20, 64 << 20}, 2));
@@ -137,9 +137,10 @@ static void what_serves_best_needs_no_excuse(void **state) {
   assert_string_equal(helio_strategy_fallbacks(cpus), "");
   assert_string_equal(helio_strategy_fallbacks(helio_one_device("cpu:0")), "");
   assert_not_logged("WARNING");
-  if (on_strict()) {
+  if (on_gpu()) {
     assert_string_equal(helio_strategy_collective(mirror(2)), "reduce-to-one");
-    assert_logged("WARNING:helio:local: the host cannot touch the memory of " JOB "GPU:0", "");
+    assert_logged("WARNING:helio:nccl: it serves nobody", "");
+    assert_not_logged("local: the host cannot touch"); /* nobody would expect it to */
   }
 }
 

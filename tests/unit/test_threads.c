@@ -42,11 +42,11 @@ static void run_workers(worker *workers, int count, void *(*body)(void *)) {
 static const char *first_of_two(void) {
   if (on_strict()) setenv("HELIO_STRICT_DEVICES", "2", 1);
   setenv("HELIO_LOGICAL_DEVICES", "cpu:0=2", 1);
-  return on_strict() ? "gpu:0" : "cpu:0";
+  return on_gpu() ? "gpu:0" : "cpu:0";
 }
 
 static const char *second_of_two(void) {
-  return on_strict() ? "gpu:1" : "cpu:1";
+  return on_gpu() ? "gpu:1" : "cpu:1";
 }
 
 static uint64_t live_on(const char *device) {
@@ -120,10 +120,10 @@ static void test_many_threads_on_many_devices(void **state) {
 }
 
 static void test_logical_devices_of_one_physical(void **state) {
-  worker workers[2] = {{.device = on_strict() ? "gpu:0" : "cpu:0", .rounds = 100},
-                       {.device = on_strict() ? "gpu:1" : "cpu:1", .rounds = 100}};
+  worker workers[2] = {{.device = on_gpu() ? "gpu:0" : "cpu:0", .rounds = 100},
+                       {.device = on_gpu() ? "gpu:1" : "cpu:1", .rounds = 100}};
   (void)state;
-  setenv("HELIO_LOGICAL_DEVICES", on_strict() ? "gpu:0=2" : "cpu:0=2", 1);
+  setenv("HELIO_LOGICAL_DEVICES", on_gpu() ? "gpu:0=2" : "cpu:0=2", 1);
   run_workers(workers, 2, multiply);
 }
 
@@ -348,7 +348,7 @@ static void *fail_alone(void *argument) {
 
 static void *find_device(void *argument) {
   worker *w = argument;
-  const char *expected = on_strict() ? "device:GPU:0" : "device:CPU:0";
+  const char *expected = on_gpu() ? "device:GPU:0" : "device:CPU:0";
   helio_tensor *x = helio_fill(HELIO_SHAPE(2), 1);
   w->good = strstr(helio_tensor_device(x), expected) || note(w, "the scope of another thread is in force");
   return NULL;

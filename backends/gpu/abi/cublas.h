@@ -14,6 +14,7 @@ enum { CUBLAS_ABI_NOT_SUPPORTED = 15 };
 enum { CUBLAS_ABI_OP_N = 0, CUBLAS_ABI_OP_T = 1, CUBLAS_ABI_OP_C = 2 };
 enum { CUBLAS_ABI_DEFAULT_MATH = 0, CUBLAS_ABI_TENSOR_OP_MATH = 1, CUBLAS_ABI_PEDANTIC_MATH = 2 };
 enum { CUBLAS_ABI_TF32_TENSOR_OP_MATH = 3 };
+enum { CUBLAS_ABI_NO_REDUCED_PRECISION_REDUCTION = 16 }; /* may be added to a mode */
 enum { CUBLAS_ABI_GEMM_DEFAULT = -1 };
 
 /* cudaDataType */
@@ -45,6 +46,11 @@ enum { CUBLAS_ABI_COMPUTE_32F_FAST_TF32 = 77 };
   X(abi_enum, cublasGemmEx,                                                                                            \
     (struct cublasContext * handle, abi_enum transpose_a, abi_enum transpose_b, int m, int n, int k,                   \
      const void *alpha, const void *a, abi_enum type_a, int lda, const void *b, abi_enum type_b, int ldb,              \
-     const void *beta, void *c, abi_enum type_c, int ldc, abi_enum compute, int algorithm))
+     const void *beta, void *c, abi_enum type_c, int ldc, abi_enum compute, int algorithm))                            \
+  X(abi_enum, cublasGemmStridedBatchedEx,                                                                              \
+    (struct cublasContext * handle, abi_enum transpose_a, abi_enum transpose_b, int m, int n, int k,                   \
+     const void *alpha, const void *a, abi_enum type_a, int lda, long long stride_a, const void *b, abi_enum type_b,   \
+     int ldb, long long stride_b, const void *beta, void *c, abi_enum type_c, int ldc, long long stride_c, int batch,  \
+     abi_enum compute, int algorithm))
 
 #endif

@@ -35,6 +35,12 @@ enum { ROCBLAS_ABI_GEMM_STANDARD = 0 };
     (struct _rocblas_handle * handle, abi_enum transpose_a, abi_enum transpose_b, int32_t m, int32_t n, int32_t k,     \
      const void *alpha, const void *a, abi_enum type_a, int32_t lda, const void *b, abi_enum type_b, int32_t ldb,      \
      const void *beta, const void *c, abi_enum type_c, int32_t ldc, void *d, abi_enum type_d, int32_t ldd,             \
-     abi_enum compute, abi_enum algorithm, int32_t solution, uint32_t flags))
+     abi_enum compute, abi_enum algorithm, int32_t solution, uint32_t flags))                                          \
+  X(abi_enum, rocblas_gemm_strided_batched_ex,                                                                         \
+    (struct _rocblas_handle * handle, abi_enum transpose_a, abi_enum transpose_b, int32_t m, int32_t n, int32_t k,     \
+     const void *alpha, const void *a, abi_enum type_a, int32_t lda, int64_t stride_a, const void *b, abi_enum type_b, \
+     int32_t ldb, int64_t stride_b, const void *beta, const void *c, abi_enum type_c, int32_t ldc, int64_t stride_c,   \
+     void *d, abi_enum type_d, int32_t ldd, int64_t stride_d, int32_t batch, abi_enum compute, abi_enum algorithm,     \
+     int32_t solution, uint32_t flags))
 
 #endif

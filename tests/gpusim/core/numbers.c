@@ -125,7 +125,7 @@ static uint16_t half_bits(double value) {
   if (size >= 65520) return sign | 0x7c00;
   int exponent;
   frexp(size, &exponent);
-  if (exponent < -13) exponent = -13; /* subnormal: the step stays 2^-24 */
+  if (size == 0 || exponent < -13) exponent = -13; /* subnormal: the step stays 2^-24 */
   double steps = nearbyint(ldexp(size, 11 - exponent));
   /* A normal number has 1024 … 2047 steps, of which 1024 are the exponent's lowest bit; 2048 carry into it. */
   return (uint16_t)(sign | ((unsigned)(exponent + 13) * 1024 + (unsigned)steps));

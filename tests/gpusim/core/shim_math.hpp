@@ -265,11 +265,14 @@ static inline int __mul24(int x, int y) {
 static inline unsigned __umul24(unsigned x, unsigned y) {
   return (x & 0xFFFFFF) * (y & 0xFFFFFF);
 }
-static inline int __popc(unsigned x) {
-  return __builtin_popcount(x);
-}
+/* By hand: for a processor without such an instruction the compiler would call a function that is not linked. */
 static inline int __popcll(unsigned long long x) {
-  return __builtin_popcountll(x);
+  x -= x >> 1 & 0x5555555555555555ull;
+  x = (x & 0x3333333333333333ull) + (x >> 2 & 0x3333333333333333ull);
+  return (int)(((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0full) * 0x0101010101010101ull >> 56);
+}
+static inline int __popc(unsigned x) {
+  return __popcll(x);
 }
 static inline int __clz(int x) {
   return x ? __builtin_clz((unsigned)x) : 32;

@@ -104,6 +104,7 @@ abi_enum cublasSetWorkspace_v2(struct cublasContext *handle, void *workspace, si
 abi_enum cublasSetMathMode(struct cublasContext *handle, abi_enum mode) {
   SIM_CALL();
   if (!handle || !sim_check(handle, kind)) return CUBLAS_ABI_NOT_INITIALIZED;
+  mode &= ~(abi_enum)CUBLAS_ABI_NO_REDUCED_PRECISION_REDUCTION; /* there is none here */
   if (mode > CUBLAS_ABI_TF32_TENSOR_OP_MATH) return CUBLAS_ABI_INVALID_VALUE;
   handle->math = mode;
   return 0;
@@ -157,6 +158,13 @@ abi_enum cublasSgemm_v2(struct cublasContext *handle, abi_enum transpose_a, abi_
   return queue(__func__, handle, transpose_a, transpose_b, alpha, beta, &call);
 }
 
+/* Results of a batch that overlap are undefined. */
+static void check_batch(const sim_gemm *call) {
+  if (call->batch > 1 && call->m > 0 && call->n > 0 && call->stride_c < (int64_t)call->ldc * (call->n - 1) + call->m)
+    sim_violation("overlapping operands", "matrices of the result are %lld elements apart and overlap",
+                  (long long)call->stride_c);
+}
+
 abi_enum cublasSgemmStridedBatched(struct cublasContext *handle, abi_enum transpose_a, abi_enum transpose_b, int m,
                                    int n, int k, const float *alpha, const float *a, int lda, long long stride_a,
                                    const float *b, int ldb, long long stride_b, const float *beta, float *c, int ldc,
@@ -168,9 +176,7 @@ abi_enum cublasSgemmStridedBatched(struct cublasContext *handle, abi_enum transp
   call.stride_b = stride_b;
   call.stride_c = stride_c;
   call.rounding = rounding_of(handle);
-  /* Results of a batch that overlap are undefined. */
-  if (batch > 1 && m > 0 && n > 0 && stride_c < (long long)ldc * (n - 1) + m)
-    sim_violation("overlapping operands", "matrices of the result are %lld elements apart and overlap", stride_c);
+  check_batch(&call);
   return queue(__func__, handle, transpose_a, transpose_b, alpha, beta, &call);
 }
 
@@ -222,6 +228,16 @@ static sim_rounding rounding_by(const struct cublasContext *handle, abi_enum com
   }
 }
 
+static abi_enum queue_of_types(const char *name, struct cublasContext *handle, abi_enum transpose_a,
+                               abi_enum transpose_b, const void *alpha, const void *beta, abi_enum compute,
+                               int algorithm, sim_gemm *call) {
+  if (handle && !sim_check(handle, kind)) return CUBLAS_ABI_NOT_INITIALIZED;
+  if (algorithm < CUBLAS_ABI_GEMM_DEFAULT || !types_are_supported(call, compute)) return CUBLAS_ABI_NOT_SUPPORTED;
+  /* Numbers of 16 bits are exact in each of the fast ways. */
+  call->rounding = call->type_a == SIM_FLOAT32 ? rounding_by(handle, compute) : SIM_EXACT;
+  return queue(name, handle, transpose_a, transpose_b, alpha, beta, call);
+}
+
 abi_enum cublasGemmEx(struct cublasContext *handle, abi_enum transpose_a, abi_enum transpose_b, int m, int n, int k,
                       const void *alpha, const void *a, abi_enum type_a, int lda, const void *b, abi_enum type_b,
                       int ldb, const void *beta, void *c, abi_enum type_c, int ldc, abi_enum compute, int algorithm) {
@@ -231,9 +247,23 @@ abi_enum cublasGemmEx(struct cublasContext *handle, abi_enum transpose_a, abi_en
   call.type_a = type_of(type_a);
   call.type_b = type_of(type_b);
   call.type_c = type_of(type_c);
-  if (handle && !sim_check(handle, kind)) return CUBLAS_ABI_NOT_INITIALIZED;
-  if (algorithm < CUBLAS_ABI_GEMM_DEFAULT || !types_are_supported(&call, compute)) return CUBLAS_ABI_NOT_SUPPORTED;
-  /* Numbers of 16 bits are exact in each of the fast ways. */
-  call.rounding = call.type_a == SIM_FLOAT32 ? rounding_by(handle, compute) : SIM_EXACT;
-  return queue(__func__, handle, transpose_a, transpose_b, alpha, beta, &call);
+  return queue_of_types(__func__, handle, transpose_a, transpose_b, alpha, beta, compute, algorithm, &call);
+}
+
+abi_enum cublasGemmStridedBatchedEx(struct cublasContext *handle, abi_enum transpose_a, abi_enum transpose_b, int m,
+                                    int n, int k, const void *alpha, const void *a, abi_enum type_a, int lda,
+                                    long long stride_a, const void *b, abi_enum type_b, int ldb, long long stride_b,
+                                    const void *beta, void *c, abi_enum type_c, int ldc, long long stride_c, int batch,
+                                    abi_enum compute, int algorithm) {
+  SIM_CALL();
+  sim_gemm call = {
+      .m = m, .n = n, .k = k, .batch = batch, .lda = lda, .ldb = ldb, .ldc = ldc, .a = a, .b = b, .c = c, .d = c};
+  call.type_a = type_of(type_a);
+  call.type_b = type_of(type_b);
+  call.type_c = type_of(type_c);
+  call.stride_a = stride_a;
+  call.stride_b = stride_b;
+  call.stride_c = stride_c;
+  check_batch(&call);
+  return queue_of_types(__func__, handle, transpose_a, transpose_b, alpha, beta, compute, algorithm, &call);
 }

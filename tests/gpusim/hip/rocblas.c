@@ -125,6 +125,13 @@ abi_enum rocblas_sgemm(struct _rocblas_handle *handle, abi_enum transpose_a, abi
   return queue(__func__, handle, transpose_a, transpose_b, alpha, beta, &call);
 }
 
+/* Results of a batch that overlap are undefined. */
+static void check_batch(const sim_gemm *call) {
+  if (call->batch > 1 && call->m > 0 && call->n > 0 && call->stride_d < (int64_t)call->ldd * (call->n - 1) + call->m)
+    sim_violation("overlapping operands", "matrices of the result are %lld elements apart and overlap",
+                  (long long)call->stride_d);
+}
+
 abi_enum rocblas_sgemm_strided_batched(struct _rocblas_handle *handle, abi_enum transpose_a, abi_enum transpose_b,
                                        int32_t m, int32_t n, int32_t k, const float *alpha, const float *a, int32_t lda,
                                        int64_t stride_a, const float *b, int32_t ldb, int64_t stride_b,
@@ -137,9 +144,7 @@ abi_enum rocblas_sgemm_strided_batched(struct _rocblas_handle *handle, abi_enum 
   call.stride_a = stride_a;
   call.stride_b = stride_b;
   call.stride_c = call.stride_d = stride_c;
-  if (batch > 1 && m > 0 && n > 0 && stride_c < (int64_t)ldc * (n - 1) + m)
-    sim_violation("overlapping operands", "matrices of the result are %lld elements apart and overlap",
-                  (long long)stride_c);
+  check_batch(&call);
   return queue(__func__, handle, transpose_a, transpose_b, alpha, beta, &call);
 }
 
@@ -184,5 +189,34 @@ abi_enum rocblas_gemm_ex(struct _rocblas_handle *handle, abi_enum transpose_a, a
       !types_are_supported(&call, type_of(compute)))
     return ROCBLAS_ABI_NOT_IMPLEMENTED;
   if (c == d && ldc != ldd) return ROCBLAS_ABI_INVALID_VALUE;
+  return queue(__func__, handle, transpose_a, transpose_b, alpha, beta, &call);
+}
+
+abi_enum rocblas_gemm_strided_batched_ex(struct _rocblas_handle *handle, abi_enum transpose_a, abi_enum transpose_b,
+                                         int32_t m, int32_t n, int32_t k, const void *alpha, const void *a,
+                                         abi_enum type_a, int32_t lda, int64_t stride_a, const void *b, abi_enum type_b,
+                                         int32_t ldb, int64_t stride_b, const void *beta, const void *c,
+                                         abi_enum type_c, int32_t ldc, int64_t stride_c, void *d, abi_enum type_d,
+                                         int32_t ldd, int64_t stride_d, int32_t batch, abi_enum compute,
+                                         abi_enum algorithm, int32_t solution, uint32_t flags) {
+  SIM_CALL();
+  (void)solution; /* reserved */
+  sim_gemm call = {.m = m, .n = n, .k = k, .batch = batch, .lda = lda, .ldb = ldb, .ldc = ldc, .ldd = ldd};
+  call.a = a;
+  call.b = b;
+  call.c = c;
+  call.d = d;
+  call.stride_a = stride_a;
+  call.stride_b = stride_b;
+  call.stride_c = stride_c;
+  call.stride_d = stride_d;
+  call.type_a = type_of(type_a);
+  call.type_b = type_of(type_b);
+  call.type_c = type_of(type_c);
+  if (type_c != type_d || algorithm != ROCBLAS_ABI_GEMM_STANDARD || flags ||
+      !types_are_supported(&call, type_of(compute)))
+    return ROCBLAS_ABI_NOT_IMPLEMENTED;
+  if (c == d && (ldc != ldd || stride_c != stride_d)) return ROCBLAS_ABI_INVALID_VALUE;
+  check_batch(&call);
   return queue(__func__, handle, transpose_a, transpose_b, alpha, beta, &call);
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handing kernels to streams. */
+#include "gpu.h"
+
+/* Blocks for each multiprocessor: more than it holds at once, so that those that end early leave no gap. */
+#define BLOCKS_PER_UNIT 32
+
+gpu_grid gpu_grid_over(const helio_backend_device *device, size_t count) {
+  size_t most = (size_t)device->facts->compute_units * BLOCKS_PER_UNIT;
+  size_t needed = count / GPU_BLOCK + (count % GPU_BLOCK != 0);
+  size_t blocks = needed < most ? needed : most;
+  return (gpu_grid){.blocks = {blocks == 0 ? 1 : (unsigned)blocks, 1, 1}, .threads = GPU_BLOCK};
+}
+
+helio_status gpu_launch(const helio_plan *plan, const helio_run *run, vendor_function *function, gpu_grid grid,
+                        void **arguments) {
+  vendor_result result =
+      vendor_launch(function, grid.blocks, grid.threads, grid.shared, run->stream->native, arguments);
+  return result == 0 ? HELIO_OK : gpu_fail(plan->device, result, call_operation_name(plan->operation));
+}
+
+helio_status gpu_run_begin(const helio_plan *plan, const helio_run *run) {
+  const helio_host *host = plan->device->host;
+  helio_status status = run_check(host, run);
+  if (status != HELIO_OK) return status;
+  if (plan->workspace > 0 && run_workspace(run).buffer == NULL)
+    return host->fail(host, HELIO_INVALID_ARGUMENT, "the workspace is missing");
+  return gpu_enter(plan->device);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The vendors' libraries for products of matrices (cuBLAS, rocBLAS) and for convolutions (cuDNN, MIOpen) as the shared
+ * files see them. They are opened when first needed; where one is missing, or does not work with the driver, that is
+ * told once and kernels of our own do its work.
+ *
+ * A library's handle works on one stream at a time, so each stream has its own, made when it is first used there. What
+ * plans ask a library they ask by a handle of the device's own. A helio_status that is none of HELIO_OK was told by the
+ * host's fail(). The device must be the thread's current one. */
+#ifndef GPU_LIBRARIES_H
+#define GPU_LIBRARIES_H
+
+#include "gpu.h"
+#include "library.h"
+
+/* How messages name a library, and what they tell the user to do without it. */
+typedef struct vendor_library {
+  const char *title;   /* "cuBLAS" */
+  const char *install; /* "install NVIDIA's package libcublas, or …" */
+} vendor_library;
+extern const vendor_library vendor_blas_library, vendor_dnn_library;
+
+/* Opens one of `names` (the last one NULL) and fills `table`: false, with what is missing in `reason`. Of the optional
+ * symbols (NULL and 0: none) those that the library lacks stay NULL. */
+bool gpu_vendor_library_open(const helio_host *host, const char *const *names, const gpu_symbol *symbols, size_t count,
+                             const gpu_symbol *optional, size_t optional_count, void *table, char *reason, size_t size);
+
+/* --- blas.c of each vendor --- */
+
+/* A product of matrices that are stored row by row: c = a × b, each a batch of matrices so many elements apart. An
+ * operand that is the same for all has the step 0. */
+typedef struct vendor_product {
+  uint32_t type; /* helio_type: one of the floats */
+  bool transpose_a, transpose_b;
+  bool reduced_precision, nondeterministic; /* allowed, see HELIO_ALLOWED_… */
+  int64_t m, n, k, batches;
+  int64_t step_a, step_b, step_c;
+} vendor_product;
+
+/* Opens the library once for the process: false, with what is missing in `reason`. */
+bool vendor_blas_open(const helio_host *host, char *reason, size_t size);
+
+/* A handle that works on no stream yet: NULL, with the reason. Attached, it works on that stream until it is destroyed;
+ * the workspace in device memory that it may want is allocated then. */
+vendor_blas *vendor_blas_create(const helio_host *host, char *reason, size_t size);
+helio_status vendor_blas_attach(vendor_blas *blas, const vendor_facts *facts, vendor_stream *stream);
+void vendor_blas_destroy(vendor_blas *blas); /* NULL: nothing */
+
+/* Whether the library takes such a product: it counts in int. */
+bool vendor_blas_takes(const vendor_product *product);
+
+/* Hands the product to the handle's stream. */
+helio_status vendor_blas_multiply(vendor_blas *blas, const vendor_product *product, gpu_address a, gpu_address b,
+                                  gpu_address c);
+
+/* --- dnn.c of each vendor --- */
+
+/* What a convolution is asked for. */
+typedef enum vendor_direction {
+  VENDOR_CONVOLVE,             /* y of x and the kernel */
+  VENDOR_CONVOLVE_GRAD_INPUT,  /* dx of dy and the kernel */
+  VENDOR_CONVOLVE_GRAD_KERNEL, /* the kernel's gradient of x and dy */
+} vendor_direction;
+
+/* Images lie as (image, height, width, channel), kernels as (output channel, height, width, channel of the group). */
+typedef struct vendor_convolution {
+  uint32_t type; /* helio_type: one of the floats */
+  vendor_direction direction;
+  bool reduced_precision, nondeterministic; /* allowed, see HELIO_ALLOWED_… */
+  int images, groups;
+  int height, width, channels;             /* of x */
+  int out_height, out_width, out_channels; /* of y */
+  int kernel[2], padding[2], stride[2], dilation[2];
+  size_t workspace_limit;
+} vendor_convolution;
+
+typedef struct vendor_way
+    vendor_way; /* how a library does one convolution: what it wants described, and which algorithm */
+
+bool vendor_dnn_open(const helio_host *host, char *reason, size_t size);
+
+/* A handle that works on a stream, with NULL one for questions only: NULL, with the reason. */
+vendor_dnn *vendor_dnn_create(const helio_host *host, vendor_stream *stream, char *reason, size_t size);
+void vendor_dnn_destroy(vendor_dnn *dnn); /* NULL: nothing */
+
+/* Asks the library how it would do it. *way is NULL if it cannot: that is no failure. One thread at a time for a
+ * handle.
+ */
+helio_status vendor_dnn_find(vendor_dnn *dnn, const vendor_convolution *convolution, vendor_way **way,
+                             size_t *workspace);
+void vendor_way_free(vendor_way *way); /* NULL: nothing */
+
+/* Hands the convolution to the handle's stream. The first time that a handle meets a way it may compile, and blocks. */
+helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *way, gpu_address x, gpu_address kernel, gpu_address y,
+                                 gpu_address workspace);
+
+/* --- libraries.c --- */
+
+/* Whether the device has the library of products, and it works; the first time that it is asked and the answer is no, a
+ * warning is logged. */
+bool gpu_has_blas(helio_backend_device *device);
+
+/* As vendor_dnn_find, by the device's own handle. *way is also NULL where there is no library. */
+helio_status gpu_dnn_find(helio_backend_device *device, const vendor_convolution *convolution, vendor_way **way,
+                          size_t *workspace);
+
+/* The stream's handles, made when first asked for. */
+helio_status gpu_stream_blas(helio_stream *stream, vendor_blas **blas);
+helio_status gpu_stream_dnn(helio_stream *stream, vendor_dnn **dnn);
+
+/* Destroys a stream's handles: before the stream is destroyed, the device being current. */
+void gpu_stream_libraries_close(helio_stream *stream);
+
+/* Destroys what the device has of its own: before it is closed, the device being current. */
+void gpu_libraries_close(helio_backend_device *device);
+
+#endif

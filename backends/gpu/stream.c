@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams and events: the vendor's own. */
+#include "libraries.h"
+
+static helio_status stream_create(helio_backend_device *device, helio_stream **stream) {
+  const helio_host *host = device->host;
+  helio_status status = gpu_enter(device);
+  if (status != HELIO_OK) return status;
+  helio_stream *made = host->allocate(host, sizeof *made);
+  if (made == NULL) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for a stream");
+  *made = (helio_stream){.device = device};
+  vendor_result result = vendor_stream_create(&made->native);
+  if (result != 0) {
+    host->release(host, made);
+    return gpu_fail(device, result, "making a stream");
+  }
+  *stream = made;
+  return HELIO_OK;
+}
+
+static void stream_destroy(helio_backend_device *device, helio_stream *stream) {
+  if (stream == NULL) return;
+  if (gpu_enter(device) == HELIO_OK) {
+    gpu_stream_libraries_close(stream);
+    vendor_stream_destroy(stream->native);
+  }
+  device->host->release(device->host, stream);
+}
+
+static helio_status stream_synchronize(helio_backend_device *device, helio_stream *stream) {
+  helio_status status = gpu_enter(device);
+  if (status != HELIO_OK) return status;
+  vendor_result result = vendor_stream_synchronize(stream->native);
+  return result == 0 ? HELIO_OK : gpu_fail(device, result, "earlier work");
+}
+
+static helio_status event_create(helio_backend_device *device, helio_event **event) {
+  const helio_host *host = device->host;
+  helio_status status = gpu_enter(device);
+  if (status != HELIO_OK) return status;
+  helio_event *made = host->allocate(host, sizeof *made);
+  if (made == NULL) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for an event");
+  *made = (helio_event){.device = device};
+  vendor_result result = vendor_event_create(&made->native);
+  if (result != 0) {
+    host->release(host, made);
+    return gpu_fail(device, result, "making an event");
+  }
+  *event = made;
+  return HELIO_OK;
+}
+
+static void event_destroy(helio_backend_device *device, helio_event *event) {
+  if (event == NULL) return;
+  if (gpu_enter(device) == HELIO_OK) vendor_event_destroy(event->native);
+  device->host->release(device->host, event);
+}
+
+static helio_status event_record(helio_backend_device *device, helio_event *event, helio_stream *stream) {
+  helio_status status = gpu_enter(device);
+  if (status != HELIO_OK) return status;
+  vendor_result result = vendor_event_record(event->native, stream->native);
+  return result == 0 ? HELIO_OK : gpu_fail(device, result, "recording an event");
+}
+
+static helio_status event_query(helio_backend_device *device, helio_event *event) {
+  helio_status status = gpu_enter(device);
+  if (status != HELIO_OK) return status;
+  vendor_result result = vendor_event_query(event->native);
+  if (result == 0) return HELIO_OK;
+  return vendor_is_not_ready(result) ? HELIO_NOT_READY : gpu_fail(device, result, "earlier work");
+}
+
+static helio_status event_synchronize(helio_backend_device *device, helio_event *event) {
+  helio_status status = gpu_enter(device);
+  if (status != HELIO_OK) return status;
+  vendor_result result = vendor_event_synchronize(event->native);
+  return result == 0 ? HELIO_OK : gpu_fail(device, result, "earlier work");
+}
+
+static helio_status stream_wait(helio_backend_device *device, helio_stream *stream, helio_event *event) {
+  helio_status status = gpu_enter(device);
+  if (status != HELIO_OK) return status;
+  vendor_result result = vendor_stream_wait(stream->native, event->native);
+  return result == 0 ? HELIO_OK : gpu_fail(device, result, "waiting for an event");
+}
+
+static void *stream_native(helio_stream *stream) {
+  return stream->native;
+}
+
+const helio_stream_table gpu_stream_table = {
+    .size = sizeof(helio_stream_table),
+    .create = stream_create,
+    .destroy = stream_destroy,
+    .synchronize = stream_synchronize,
+    .event_create = event_create,
+    .event_destroy = event_destroy,
+    .event_record = event_record,
+    .event_query = event_query,
+    .event_synchronize = event_synchronize,
+    .wait = stream_wait,
+    .native_stream = stream_native,
+};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What differs between the vendors, as the shared files see it: backends/cuda and backends/hip each implement all of
+ * this, by functions that they look up in the vendor's libraries when they run. A result is the vendor's own number, 0
+ * for success. Unless said otherwise the device must be the thread's current one. */
+#ifndef GPU_VENDOR_H
+#define GPU_VENDOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <helio/plugin.h>
+
+typedef uint64_t gpu_address; /* of device memory; 0: none */
+typedef int vendor_result;
+
+/* The vendor's objects, never looked into here. */
+typedef struct vendor_context vendor_context;
+typedef struct vendor_stream vendor_stream;
+typedef struct vendor_event vendor_event;
+typedef struct vendor_module vendor_module;
+typedef struct vendor_function vendor_function;
+typedef struct vendor_blas vendor_blas;
+typedef struct vendor_dnn vendor_dnn;
+
+typedef struct vendor_names {
+  const char *plugin;      /* "cuda", "hip": name of the plugin and of its native handles */
+  const char *title;       /* "CUDA", "HIP": in messages */
+  const char *vendor;      /* "NVIDIA", "AMD" */
+  const char *description; /* of the plugin */
+  const char *parameter_cache, *parameter_libraries, *parameter_workspace; /* see plugin.c */
+} vendor_names;
+extern const vendor_names vendor;
+
+typedef struct vendor_facts {
+  char name[256];
+  char architecture[256]; /* "sm_90", "gfx90a:sramecc+:xnack-" */
+  char bus_id[32];
+  char driver[32]; /* its version */
+  uint64_t memory;
+  unsigned compute_units;
+  unsigned warp;        /* 32 or 64 */
+  unsigned block_limit; /* threads of a block */
+  size_t shared_limit;  /* bytes of shared memory of a block */
+} vendor_facts;
+
+/* --- driver.c --- */
+
+/* Opens the driver once for the process, starts it and counts its devices, of which there is at least one: `reason` is
+ * what was found. Else false, with what is missing and how to get it in `reason`. Cheap: no other library is opened. */
+bool vendor_driver_open(const helio_host *host, int *count, char *reason, size_t size);
+/* Folders, separated by ':', that the vendor's libraries are looked for in behind the loader's: for gpu_library_open.
+ */
+void vendor_folders(const helio_host *host, char *folders, size_t size);
+vendor_result vendor_device_facts(int index, vendor_facts *facts);
+
+vendor_result vendor_context_open(int index, vendor_context **context);
+void vendor_context_close(int index, vendor_context *context);
+vendor_result vendor_context_enter(vendor_context *context); /* makes it current */
+void *vendor_context_native(vendor_context *context);        /* see plugin.h: native_device */
+vendor_result vendor_context_synchronize(void);
+vendor_result vendor_memory_info(size_t *free_bytes, size_t *total);
+bool vendor_can_reach(int index, int peer);
+vendor_result vendor_reach(vendor_context *context, vendor_context *peer); /* enables it; fine if it is already */
+
+vendor_result vendor_allocate(gpu_address *address, size_t bytes);
+vendor_result vendor_free(gpu_address address);
+vendor_result vendor_host_allocate(void **memory, size_t bytes);
+vendor_result vendor_host_free(void *memory);
+vendor_result vendor_copy_in(gpu_address target, const void *source, size_t bytes, vendor_stream *stream);
+vendor_result vendor_copy_out(void *target, gpu_address source, size_t bytes, vendor_stream *stream);
+vendor_result vendor_copy(gpu_address target, gpu_address source, size_t bytes, vendor_stream *stream);
+vendor_result vendor_copy_peer(vendor_context *to, gpu_address target, vendor_context *from, gpu_address source,
+                               size_t bytes, vendor_stream *stream);
+vendor_result vendor_fill(gpu_address target, uint32_t pattern, size_t pattern_bytes, size_t count,
+                          vendor_stream *stream); /* patterns of 1 and 4 bytes */
+
+vendor_result vendor_stream_create(vendor_stream **stream);
+void vendor_stream_destroy(vendor_stream *stream);
+vendor_result vendor_stream_synchronize(vendor_stream *stream);
+vendor_result vendor_stream_wait(vendor_stream *stream, vendor_event *event);
+vendor_result vendor_event_create(vendor_event **event);
+void vendor_event_destroy(vendor_event *event);
+vendor_result vendor_event_record(vendor_event *event, vendor_stream *stream);
+vendor_result vendor_event_query(vendor_event *event);
+vendor_result vendor_event_synchronize(vendor_event *event);
+
+vendor_result vendor_module_load(const void *image, vendor_module **module);
+void vendor_module_unload(vendor_module *module);
+vendor_result vendor_module_function(vendor_module *module, const char *name, vendor_function **function);
+vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads, unsigned shared,
+                            vendor_stream *stream, void **arguments);
+
+bool vendor_is_not_ready(vendor_result result);
+bool vendor_is_out_of_memory(vendor_result result);
+const char *vendor_result_text(vendor_result result); /* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access …" */
+
+/* --- compiler.c: the run-time compiler --- */
+
+typedef struct vendor_image {
+  void *data; /* from host->allocate */
+  size_t bytes;
+} vendor_image;
+
+/* Opens the compiler once for the process: HELIO_NOT_SUPPORTED, with what is missing told, if there is none. */
+helio_status vendor_compiler_open(const helio_host *host);
+/* Whatever tells one compiler from another (version, path, size and time of the library): part of the cache's key. */
+const char *vendor_compiler_identity(void);
+/* `defines` are options "-DNAME=value", the last one NULL. */
+helio_status vendor_compile(const helio_host *host, const vendor_facts *facts, const char *name, const char *text,
+                            const char *const *defines, vendor_image *image);
+
+/* blas.c and dnn.c: see libraries.h. */
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions by MIOpen in its immediate mode: a handle lists solutions, compiles the one that was chosen, and runs
+ * it. What one handle has compiled another has not. So a plan chooses by the device's handle, and a stream's handle
+ * lists and compiles when it meets the way for the first time. */
+#include "../gpu/libraries.h"
+
+#include "../gpu/abi/miopen.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+typedef struct table {
+  MIOPEN_HANDLE_FUNCTIONS(GPU_POINTER)
+  MIOPEN_DESCRIPTOR_FUNCTIONS(GPU_POINTER)
+  MIOPEN_IMMEDIATE_FUNCTIONS(GPU_POINTER)
+} table;
+
+#define GPU_TABLE table
+static const gpu_symbol symbols[] = {MIOPEN_HANDLE_FUNCTIONS(GPU_SYMBOL) MIOPEN_DESCRIPTOR_FUNCTIONS(GPU_SYMBOL)
+                                         MIOPEN_IMMEDIATE_FUNCTIONS(GPU_SYMBOL)};
+
+const vendor_library vendor_dnn_library = {
+    .title = "MIOpen",
+    .install = "install that of your ROCm version (Debian: libmiopen; AMD: miopen-hip)",
+};
+
+static table miopen;
+static bool is_open;
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct vendor_dnn {
+  const helio_host *host;
+  struct miopenHandle *handle;
+  uint64_t number;      /* no other handle has or had it */
+  pthread_mutex_t lock; /* a handle is one thread's at a time */
+};
+
+enum { MOST_SOLUTIONS = 32, MOST_HANDLES = 16 };
+
+struct vendor_way {
+  const helio_host *host;
+  vendor_direction direction;
+  struct miopenTensorDescriptor *x, *kernel, *y;
+  struct miopenConvolutionDescriptor *convolution;
+  uint64_t solution;
+  size_t workspace;
+  pthread_mutex_t lock;            /* of what follows */
+  uint64_t compiled[MOST_HANDLES]; /* numbers of handles that have; the oldest is forgotten, and compiles again */
+  unsigned next;
+};
+
+bool vendor_dnn_open(const helio_host *host, char *reason, size_t size) {
+  static const char *const names[] = {"libMIOpen.so.1", NULL};
+  pthread_mutex_lock(&open_lock);
+  if (!is_open)
+    is_open = gpu_vendor_library_open(host, names, symbols, sizeof symbols / sizeof symbols[0], NULL, 0, &miopen,
+                                      reason, size);
+  bool opened = is_open;
+  pthread_mutex_unlock(&open_lock);
+  return opened;
+}
+
+static helio_status fail(const helio_host *host, abi_enum status, const char *call) {
+  return host->fail(host, HELIO_DEVICE_FAILURE, "MIOpen: %s failed: %s", call, miopen.miopenGetErrorString(status));
+}
+
+vendor_dnn *vendor_dnn_create(const helio_host *host, vendor_stream *stream, char *reason, size_t size) {
+  static atomic_uint_fast64_t numbers;
+  vendor_dnn *dnn = host->allocate(host, sizeof *dnn);
+  if (dnn == NULL) {
+    snprintf(reason, size, "there is no memory for a handle");
+    return NULL;
+  }
+  *dnn = (vendor_dnn){.host = host, .number = atomic_fetch_add(&numbers, 1) + 1};
+  abi_enum status = miopen.miopenCreateWithStream(&dnn->handle, (struct ihipStream_t *)stream);
+  if (status != 0) {
+    snprintf(reason, size, "miopenCreateWithStream: %s", miopen.miopenGetErrorString(status));
+    host->release(host, dnn);
+    return NULL;
+  }
+  pthread_mutex_init(&dnn->lock, NULL);
+  return dnn;
+}
+
+void vendor_dnn_destroy(vendor_dnn *dnn) {
+  if (dnn == NULL) return;
+  (void)miopen.miopenDestroy(dnn->handle);
+  pthread_mutex_destroy(&dnn->lock);
+  dnn->host->release(dnn->host, dnn);
+}
+
+/* --- describing a convolution --- */
+
+static abi_enum type_of(uint32_t type) {
+  switch (type) {
+  case HELIO_FLOAT64:
+    return MIOPEN_ABI_DOUBLE;
+  case HELIO_FLOAT16:
+    return MIOPEN_ABI_HALF;
+  case HELIO_BFLOAT16:
+    return MIOPEN_ABI_BFLOAT16;
+  default:
+    return MIOPEN_ABI_FLOAT;
+  }
+}
+
+void vendor_way_free(vendor_way *way) {
+  if (way == NULL) return;
+  if (way->convolution != NULL) (void)miopen.miopenDestroyConvolutionDescriptor(way->convolution);
+  if (way->y != NULL) (void)miopen.miopenDestroyTensorDescriptor(way->y);
+  if (way->kernel != NULL) (void)miopen.miopenDestroyTensorDescriptor(way->kernel);
+  if (way->x != NULL) (void)miopen.miopenDestroyTensorDescriptor(way->x);
+  pthread_mutex_destroy(&way->lock);
+  way->host->release(way->host, way);
+}
+
+static abi_enum create(vendor_way *way) {
+  abi_enum status = miopen.miopenCreateTensorDescriptor(&way->x);
+  if (status == 0) status = miopen.miopenCreateTensorDescriptor(&way->kernel);
+  if (status == 0) status = miopen.miopenCreateTensorDescriptor(&way->y);
+  return status == 0 ? miopen.miopenCreateConvolutionDescriptor(&way->convolution) : status;
+}
+
+/* Sizes are told as (number, channels, height, width) wherever they lie. */
+static abi_enum describe_tensor(struct miopenTensorDescriptor *tensor, uint32_t type, int number, int channels,
+                                int height, int width) {
+  const int sizes[4] = {number, channels, height, width};
+  return miopen.miopenSetNdTensorDescriptorWithLayout(tensor, type_of(type), MIOPEN_ABI_NHWC, sizes, 4);
+}
+
+static abi_enum describe(vendor_way *way, const vendor_convolution *c) {
+  abi_enum status = describe_tensor(way->x, c->type, c->images, c->channels, c->height, c->width);
+  if (status == 0)
+    status =
+        describe_tensor(way->kernel, c->type, c->out_channels, c->channels / c->groups, c->kernel[0], c->kernel[1]);
+  if (status == 0) status = describe_tensor(way->y, c->type, c->images, c->out_channels, c->out_height, c->out_width);
+  if (status == 0)
+    status = miopen.miopenInitConvolutionDescriptor(way->convolution, MIOPEN_ABI_CROSS_CORRELATION, c->padding[0],
+                                                    c->padding[1], c->stride[0], c->stride[1], c->dilation[0],
+                                                    c->dilation[1]);
+  if (status == 0) status = miopen.miopenSetConvolutionGroupCount(way->convolution, c->groups);
+  if (status == 0)
+    status = miopen.miopenSetConvolutionAttribute(way->convolution, MIOPEN_ABI_ATTRIBUTE_DETERMINISTIC,
+                                                  !c->nondeterministic);
+  return status;
+}
+
+/* --- choosing and compiling a solution --- */
+
+static abi_enum list(vendor_dnn *dnn, const vendor_way *w, size_t *count, miopen_abi_solution *found) {
+  switch (w->direction) {
+  case VENDOR_CONVOLVE:
+    return miopen.miopenConvolutionForwardGetSolution(dnn->handle, w->kernel, w->x, w->convolution, w->y,
+                                                      MOST_SOLUTIONS, count, found);
+  case VENDOR_CONVOLVE_GRAD_INPUT:
+    return miopen.miopenConvolutionBackwardDataGetSolution(dnn->handle, w->y, w->kernel, w->convolution, w->x,
+                                                           MOST_SOLUTIONS, count, found);
+  default:
+    return miopen.miopenConvolutionBackwardWeightsGetSolution(dnn->handle, w->y, w->x, w->convolution, w->kernel,
+                                                              MOST_SOLUTIONS, count, found);
+  }
+}
+
+static abi_enum compile(vendor_dnn *dnn, const vendor_way *w) {
+  switch (w->direction) {
+  case VENDOR_CONVOLVE:
+    return miopen.miopenConvolutionForwardCompileSolution(dnn->handle, w->kernel, w->x, w->convolution, w->y,
+                                                          w->solution);
+  case VENDOR_CONVOLVE_GRAD_INPUT:
+    return miopen.miopenConvolutionBackwardDataCompileSolution(dnn->handle, w->y, w->kernel, w->convolution, w->x,
+                                                               w->solution);
+  default:
+    return miopen.miopenConvolutionBackwardWeightsCompileSolution(dnn->handle, w->y, w->x, w->convolution, w->kernel,
+                                                                  w->solution);
+  }
+}
+
+helio_status vendor_dnn_find(vendor_dnn *dnn, const vendor_convolution *convolution, vendor_way **result,
+                             size_t *workspace) {
+  const helio_host *host = dnn->host;
+  *result = NULL;
+  vendor_way *way = host->allocate(host, sizeof *way);
+  if (way == NULL) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for the plan of a convolution");
+  *way = (vendor_way){.host = host, .direction = convolution->direction};
+  pthread_mutex_init(&way->lock, NULL);
+  abi_enum status = create(way);
+  if (status != 0) {
+    vendor_way_free(way);
+    return fail(host, status, "making descriptors");
+  }
+  miopen_abi_solution found[MOST_SOLUTIONS];
+  size_t count = 0;
+  if (describe(way, convolution) != 0 || list(dnn, way, &count, found) != 0) count = 0; /* it does not have this one */
+  for (size_t i = 0; i < count && *result == NULL; i++) {                               /* the fastest first */
+    if (found[i].workspace > convolution->workspace_limit) continue;
+    way->solution = found[i].id;
+    *workspace = way->workspace = found[i].workspace;
+    *result = way;
+  }
+  if (*result == NULL) vendor_way_free(way);
+  return HELIO_OK;
+}
+
+static bool is_compiled(vendor_way *way, const vendor_dnn *dnn) {
+  bool compiled = false;
+  pthread_mutex_lock(&way->lock);
+  for (unsigned i = 0; i < MOST_HANDLES; i++) compiled = compiled || way->compiled[i] == dnn->number;
+  pthread_mutex_unlock(&way->lock);
+  return compiled;
+}
+
+/* Under the handle's lock. */
+static abi_enum prepare(vendor_dnn *dnn, vendor_way *way) {
+  miopen_abi_solution found[MOST_SOLUTIONS];
+  size_t count = 0;
+  if (is_compiled(way, dnn)) return 0;
+  abi_enum status = list(dnn, way, &count, found); /* it wants to have been asked */
+  if (status == 0) status = compile(dnn, way);
+  if (status != 0) return status;
+  pthread_mutex_lock(&way->lock);
+  way->compiled[way->next++ % MOST_HANDLES] = dnn->number;
+  pthread_mutex_unlock(&way->lock);
+  return 0;
+}
+
+helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *w, gpu_address x, gpu_address kernel, gpu_address y,
+                                 gpu_address workspace) {
+  void *at_x = (void *)(uintptr_t)x, *at_kernel = (void *)(uintptr_t)kernel, *at_y = (void *)(uintptr_t)y;
+  void *scratch = w->workspace == 0 ? NULL : (void *)(uintptr_t)workspace;
+  pthread_mutex_lock(&dnn->lock);
+  abi_enum status = prepare(dnn, w);
+  if (status != 0) {
+    pthread_mutex_unlock(&dnn->lock);
+    return fail(dnn->host, status, "compiling a convolution");
+  }
+  if (w->direction == VENDOR_CONVOLVE)
+    status = miopen.miopenConvolutionForwardImmediate(dnn->handle, w->kernel, at_kernel, w->x, at_x, w->convolution,
+                                                      w->y, at_y, scratch, w->workspace, w->solution);
+  else if (w->direction == VENDOR_CONVOLVE_GRAD_INPUT)
+    status = miopen.miopenConvolutionBackwardDataImmediate(
+        dnn->handle, w->y, at_y, w->kernel, at_kernel, w->convolution, w->x, at_x, scratch, w->workspace, w->solution);
+  else
+    status = miopen.miopenConvolutionBackwardWeightsImmediate(dnn->handle, w->y, at_y, w->x, at_x, w->convolution,
+                                                              w->kernel, at_kernel, scratch, w->workspace, w->solution);
+  pthread_mutex_unlock(&dnn->lock);
+  return status == 0 ? HELIO_OK : fail(dnn->host, status, "a convolution");
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "child.h"
+
+#include <limits.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *build_folder(void) {
+  const char *folder = getenv("HELIO_TEST_BUILD");
+  if (folder == NULL) fail_msg("HELIO_TEST_BUILD is not set: the runner does that");
+  return folder;
+}
+
+/* The program itself, or libtool's wrapper around it. */
+static void own_path(char path[PATH_MAX]) {
+  char self[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  assert_true(length > 0);
+  self[length] = '\0';
+  const char *name = strrchr(self, '/') + 1;
+  if (strncmp(name, "lt-", 3) == 0) name += 3;
+  snprintf(path, PATH_MAX, "%.2000s/tests/gpu/%.200s", build_folder(), name);
+}
+
+static void run_command(const char *command, child_end *end) {
+  FILE *pipe = popen(command, "r");
+  assert_non_null(pipe);
+  size_t length = fread(end->output, 1, sizeof end->output - 1, pipe);
+  end->output[length] = '\0';
+  while (fgetc(pipe) != EOF) {
+  }
+  int status = pclose(pipe);
+  end->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void run_job(const char *backend, const char *settings, const char *options, const char *job, child_end *end) {
+  char self[PATH_MAX], command[4 * PATH_MAX];
+  own_path(self);
+  const char *build = build_folder();
+  snprintf(command, sizeof command,
+           "env HELIO_PLUGIN_PATH=%.900s/backends/%s/.libs:%.900s/backends/cpu/.libs HELIO_LOG=debug "
+           "HELIO_CUDA_LIBRARIES=/nowhere HELIO_HIP_LIBRARIES=/nowhere %s %.900s/tests/gpusim/run %s %s %s %s 2>&1",
+           build, backend, build, settings, build, options, self, job, backend);
+  run_command(command, end);
+}
+
+void run_machine_job(const char *backend, const char *job, child_end *end) {
+  char self[PATH_MAX], command[4 * PATH_MAX];
+  own_path(self);
+  const char *build = build_folder();
+  snprintf(command, sizeof command,
+           "env HELIO_PLUGIN_PATH=%.900s/backends/%s/.libs:%.900s/backends/cpu/.libs HELIO_LOG=info %s %s %s 2>&1",
+           build, backend, build, self, job, backend);
+  run_command(command, end);
+}
+
+/* ---- the other side ---- */
+
+static int tell_plugins(void) {
+  int count = 0;
+  const helio_plugin_report *const *reports = helio_plugins(&count);
+  for (int i = 0; reports != NULL && i < count; i++) {
+    printf("%s\t%s\t%d\t%s\n", reports[i]->name, helio_plugin_status_text(reports[i]->status), reports[i]->devices,
+           reports[i]->reason);
+  }
+  return reports == NULL;
+}
+
+static int tell_error(void) {
+  helio_error error;
+  helio_status status = helio_error_take(&error);
+  printf("error: %s: %s\n", helio_status_name(status), error.message);
+  return 1;
+}
+
+/* A process goes on after an error: a fill, which needs no kernel. */
+static int tell_result(helio_tensor *result) {
+  int failed = 0;
+  if (result == NULL || helio_error_pending() != HELIO_OK) {
+    failed = tell_error();
+  } else {
+    printf("result: %g\n", helio_item(result));
+    if (helio_error_pending() != HELIO_OK) failed = tell_error();
+  }
+  helio_tensor *filled = NULL;
+  HELIO_DEVICE("gpu:0") filled = helio_fill(HELIO_SCALAR, 5);
+  if (filled != NULL) printf("goes on: %g\n", helio_item(filled));
+  helio_error_take(NULL);
+  return failed;
+}
+
+static int compute(const char *job) {
+  helio_tensor *result = NULL;
+  HELIO_DEVICE("gpu:0") {
+    helio_tensor *a = helio_fill(HELIO_SHAPE(1, 1), 1), *b = helio_fill(HELIO_SHAPE(1, 1), 2);
+    if (strcmp(job, "add") == 0) result = helio_add(a, b);
+    if (strcmp(job, "matmul") == 0) result = helio_matmul(a, b);
+    if (strcmp(job, "conv2d") == 0)
+      result = helio_nn_conv2d(helio_fill(HELIO_SHAPE(1, 3, 3, 1), 1), helio_fill(HELIO_SHAPE(3, 3, 1, 1), 2));
+  }
+  return tell_result(result);
+}
+
+void do_job(int argc, char **argv) {
+  if (argc < 3) return;
+  int failed;
+  if (strcmp(argv[1], "plugins") == 0) {
+    failed = tell_plugins();
+  } else {
+    setenv("HELIO_BACKEND", argv[2], 1);
+    failed = compute(argv[1]);
+  }
+  helio_shutdown();
+  fflush(stdout);
+  exit(failed);
+}

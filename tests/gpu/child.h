@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs this program again, on an emulated GPU of some kind: what a backend finds when it starts is found once for each
+ * process. */
+#ifndef GPU_CHILD_H
+#define GPU_CHILD_H
+
+#include "test.h"
+
+/* What became of a child: its exit status and all that it printed. */
+typedef struct child_end {
+  int status;
+  char output[32768];
+} child_end;
+
+/* Runs `job` with the settings of the environment ("NAME=value NAME=value", may be "") and tests/gpusim/run's options.
+ */
+void run_job(const char *backend, const char *settings, const char *options, const char *job, child_end *end);
+
+/* The same on the machine as it is. */
+void run_machine_job(const char *backend, const char *job, child_end *end);
+
+/* The other side, called first in main(): does the job that was asked for and ends the process, or returns.
+ *   plugins  prints the reports on all plugins: name, status, reason, with tabs between them
+ *   add      adds two tensors on gpu:0 and prints the sum, or the error; then goes on with a fill there
+ *   matmul   likewise, a product; conv2d a convolution */
+void do_job(int argc, char **argv);
+
+#define assert_says(end, part)                                                                                         \
+  do {                                                                                                                 \
+    if (strstr((end).output, part) == NULL) fail_msg("\"%s\" is not in: %s", part, (end).output);                      \
+  } while (0)
+#define assert_says_not(end, part)                                                                                     \
+  do {                                                                                                                 \
+    if (strstr((end).output, part) != NULL) fail_msg("\"%s\" is in: %s", part, (end).output);                          \
+  } while (0)
+#define assert_ended(end, wanted)                                                                                      \
+  do {                                                                                                                 \
+    if ((end).status != (wanted)) fail_msg("exit status %d, not %d: %s", (end).status, wanted, (end).output);          \
+  } while (0)
+
+#endif
