@@ -18,24 +18,16 @@ static helio_status meet(hi_replicas *replicas, hi_merge function, void *mine) {
 static helio_status wait_for_step(const helio_strategy *strategy, hi_device *device) {
   bool waits = strategy->collective.flags & HELIO_COLLECTIVE_ASYNCHRONOUS;
   hi_activity before = waits ? hi_progress_change(HI_WAITS) : HI_WORKS;
-  hi_reason_clear();
-  helio_status status = device->member.streams->synchronize(device->member.device, device->streams[HI_STREAM_COMPUTE]);
+  helio_status status = hi_copy_settle(device);
   if (waits) hi_progress_change(before);
-  return status ? hi_device_failed(device, status, "waiting for the step") : HELIO_OK;
+  return status;
 }
 
 helio_status hi_strategy_settle(helio_strategy *strategy, int replica) {
   hi_device *device = strategy->replicas.devices[replica];
   if (strategy->on_failure != HELIO_DROP) return HELIO_OK;
-<<<<<<< HEAD
-  helio_status status = hi_copy_settle(device);
+  helio_status status = wait_for_step(strategy, device);
   if (status) return status;
-=======
-  if (!device->synchronous) {
-    helio_status status = wait_for_step(strategy, device);
-    if (status) return status;
-  }
->>>>>>> gpu
   if (atomic_load(&device->loss)) { /* a thread that reads ahead has seen it fail */
     return hi_fail(HELIO_DEVICE_FAILURE, "%s failed outside of the step", device->name);
   }
