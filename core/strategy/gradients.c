@@ -355,6 +355,7 @@ hi_summing *hi_sums_begin(hi_replicas *replicas, uint64_t key, hi_gradient *grad
   hi_summing *s = calloc(1, sizeof *s);
   if (!s) return no_memory(NULL, count);
   int replica = hi_replica_of(replicas);
+  hi_strategy_say_sums(strategy);
   *s = (hi_summing){.strategy = strategy,
                     .key = key,
                     .gradients = gradients,

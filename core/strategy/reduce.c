@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joining what replicas have: outside of them onto one device, inside by all. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "device/topology.h"
@@ -8,6 +9,7 @@
 #include "ops/tape.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
+#include "strategy/reduce_to_one.h"
 #include "strategy/values.h"
 #include "tensor/pool.h"
 
@@ -31,6 +33,26 @@ static void say(hi_device *device) {
   if (atomic_load(&device->reductions_said) >= TIMES) return;
   if (atomic_fetch_add(&device->reductions_said, 1) >= TIMES) return;
   hi_log(HELIO_LOG_INFO, "Reduce to %s then broadcast to ('%s',).", device->name, device->name);
+}
+
+static bool reduces_to_one(const helio_strategy *strategy) {
+  return strategy->team && strategy->collective.collective.table == &hi_reduce_to_one_table;
+}
+
+void hi_strategy_say_sums(helio_strategy *strategy) {
+  if (!reduces_to_one(strategy) || atomic_exchange(&strategy->sums_said, true)) return;
+  const hi_replicas *replicas = &strategy->replicas;
+  char names[HELIO_MAX_REPLICAS * 64];
+  size_t length = 0;
+  for (int i = 0; i < replicas->count && length < sizeof names; i++) {
+    length +=
+        (size_t)snprintf(names + length, sizeof names - length, "%s'%s'", i ? ", " : "", replicas->devices[i]->name);
+  }
+  hi_log(HELIO_LOG_INFO, "Reduce to %s then broadcast to (%s).", replicas->devices[0]->name, names);
+}
+
+void hi_strategy_say_reads(helio_strategy *strategy) {
+  if (reduces_to_one(strategy) && !atomic_exchange(&strategy->reads_said, true)) say(hi_device_host());
 }
 
 static helio_tensor *add_up(helio_tensor *const *tensors, int count, hi_device *device) {

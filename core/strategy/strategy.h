@@ -28,6 +28,7 @@ struct helio_strategy {
   double reduce_begin[HELIO_MAX_REPLICAS];   /* of its latest sums, by hi_seconds(): when all of its own were there, */
   double reduce_end[HELIO_MAX_REPLICAS];     /* and when its thread went on with those of all */
   unsigned answered;                         /* up to which loss helio_retry() has said yes to calls without inputs */
+  atomic_bool sums_said, reads_said;         /* where they go */
   bool ordered;
   size_t bucket_bytes;
   struct hi_gradient_plan *plan; /* kept by gradients.c */
@@ -43,6 +44,11 @@ bool hi_require_cross_replica(const helio_strategy *strategy);
 
 /* Likewise, unless it is in one; `replica` is written. */
 bool hi_require_replica(helio_replica *replica);
+
+/* Says once, in TensorFlow's words, on which device a strategy adds up what its replicas have computed, and that the
+ * host reads the results, if it does so on one device: what was made for the devices goes without saying. */
+void hi_strategy_say_sums(helio_strategy *strategy);
+void hi_strategy_say_reads(helio_strategy *strategy);
 
 /* The services of several replicas (ops/replica.h). */
 extern const hi_replica_services hi_mirrored_services;

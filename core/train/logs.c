@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/error.h"
+#include "strategy/strategy.h"
 
 static void end(void *object) {
   helio_logs *logs = object;
@@ -147,6 +148,7 @@ static double divided(const hi_log_entry *entry, double value) {
 static double read(const helio_logs *logs, const hi_log_entry *entry) {
   double value;
   helio_scope pool = helio_pool_enter();
+  if (logs->strategy) hi_strategy_say_reads(logs->strategy);
   do {
     value = read_scalar(entry->metric ? helio_metric_result(entry->metric) : entry->tensor);
   } while (helio_error_pending() && entry->metric && logs->strategy && helio_retry(logs->strategy, NULL));
