@@ -552,6 +552,7 @@ static void trainings_do_not_mix(void **state) {
 }
 
 int main(void) {
+  signal(SIGINT, SIG_DFL); /* a shell ignores it for what it runs beside itself, and what is ignored stays so */
   remember_environment();
   const struct CMUnitTest tests[] = {
       TEST(a_killed_training_goes_on_to_the_bit),

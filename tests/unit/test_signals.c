@@ -561,6 +561,7 @@ static void without_a_handler_the_process_ends_at_once(void **state) {
 }
 
 int main(void) {
+  signal(SIGINT, SIG_DFL); /* a shell ignores it for what it runs beside itself, and what is ignored stays so */
   remember_environment();
   const struct CMUnitTest tests[] = {
       SIGNAL_TEST(threads_of_the_library_take_no_signals),      SIGNAL_TEST(signals_change_nothing),
