@@ -282,13 +282,14 @@ helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
   helio_strategy *strategy = begin("MirroredStrategy");
   if (!strategy || take_failure(strategy, o.on_failure)) return NULL;
   if (take_devices(strategy, &o) || take_weights(strategy, o.weights)) return NULL;
+  enlist(strategy);
+  bool single = strategy->replicas.count == 1;
+  if (single ? hi_collective_check_name(o.collective) : choose_collective(strategy, o.collective)) return NULL;
   char *tuple = device_tuple(strategy);
   if (tuple) hi_log(HELIO_LOG_INFO, "Using MirroredStrategy with devices %s", tuple);
   free(tuple);
-  enlist(strategy);
-  if (strategy->replicas.count == 1) return hi_collective_check_name(o.collective) ? NULL : strategy;
+  if (single) return strategy;
   strategy->replicas.services = &hi_mirrored_services;
-  if (choose_collective(strategy, o.collective)) return NULL;
   strategy->team = team_of(strategy);
   if (!strategy->team) return NULL;
   if (!hi_strategy_join(strategy)) return strategy;

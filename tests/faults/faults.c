@@ -235,6 +235,7 @@ static void run_share(walk *w, int child) {
     alarm(SANITIZED ? 120 : 40);
     const char *wrong = run_fault(w->plan, w->call, w->device, &found);
     if (wrong) {
+      print_seen();
       snprintf(shared->child[child].message, sizeof shared->child[child].message, "%s", wrong);
       shared->child[child].failed = true;
       _exit(1);

@@ -136,7 +136,7 @@ __attribute__((constructor)) static void open_report(void) {
 static void settle_all(void) {
   sim_call("the end of the process");
   sim_streams_end();
-  sim_tell_leaks(NULL);
+  if (sim_setup()->leaks) sim_tell_leaks(NULL);
   sim_counters_write();
 }
 

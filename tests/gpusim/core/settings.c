@@ -24,6 +24,7 @@ static sim_settings settings = {
     .pace = SIM_LATE,
     .fault = "",
     .patience = 60,
+    .leaks = true,
 };
 
 void sim_refuse_setting(const char *format, ...) {
@@ -135,7 +136,7 @@ static void refuse_unknown(void) {
   static const char *const names[] = {
       "GPUSIM_CUDA",   "GPUSIM_HIP",   "GPUSIM_MEMORY",   "GPUSIM_WARP",         "GPUSIM_DRIVER",   "GPUSIM_PEER",
       "GPUSIM_SEED",   "GPUSIM_ORDER", "GPUSIM_PACE",     "GPUSIM_FAULT",        "GPUSIM_PATIENCE", "GPUSIM_CACHE",
-      "GPUSIM_REPORT", "GPUSIM_LIBS",  "GPUSIM_COUNTERS", "GPUSIM_ARCHITECTURE", "GPUSIM_MISSING"};
+      "GPUSIM_REPORT", "GPUSIM_LIBS",  "GPUSIM_COUNTERS", "GPUSIM_ARCHITECTURE", "GPUSIM_MISSING",  "GPUSIM_LEAKS"};
   enum { NAMES = sizeof names / sizeof *names };
   for (char **variable = environ; *variable; variable++) {
     if (strncmp(*variable, "GPUSIM_", 7) != 0 || !strncmp(*variable, "GPUSIM_TEST_", 12)) continue;
@@ -165,6 +166,7 @@ static void read_all(void) {
   settings.order = (sim_order)read_choice("GPUSIM_ORDER", orders, 3, SIM_UP);
   settings.pace = (sim_pace)read_choice("GPUSIM_PACE", paces, 3, (int)draw_pace(settings.seed));
   settings.patience = (int)read_number("GPUSIM_PATIENCE", 1, 86400, 60);
+  settings.leaks = read_number("GPUSIM_LEAKS", 0, 1, 1);
   settings.fault = read_text("GPUSIM_FAULT", "");
   if (strstr(settings.fault, "missing:") && !read_text("GPUSIM_MISSING", NULL))
     sim_refuse_setting("GPUSIM_FAULT=%s: only tests/gpusim/run can take something away", settings.fault);

@@ -69,6 +69,7 @@ typedef struct sim_settings {
   const char *visible[SIM_VISIBLE];      /* the vendors' own variables; NULL: not set */
   const char *fault;                     /* GPUSIM_FAULT, see faults below; "" */
   int patience;         /* GPUSIM_PATIENCE: 60; seconds without progress after which a wait is "waits for ever" */
+  bool leaks;           /* GPUSIM_LEAKS: 1; whether what is left when the process ends is told */
   const char *cache;    /* GPUSIM_CACHE, a folder for compiled kernel text; NULL: none */
   const char *report;   /* GPUSIM_REPORT, a file that violations are appended to; NULL: standard error */
   const char *counters; /* GPUSIM_COUNTERS, a file that the counters are written to at the end; NULL: none */
