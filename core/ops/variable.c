@@ -90,10 +90,18 @@ static helio_status settle(const helio_variable *variable) {
   return status;
 }
 
+/* Copies make the streams of other devices wait for that of the value's. There a collective may be queued that waits for
+ * the others' parts of it, which their threads have still to hand over, and which would then be queued behind the copies:
+ * all would wait for ever. So what is queued is done first. */
+static helio_status calm(const helio_variable *variable, const helio_tensor *value) {
+  bool alone = variable->replicas->count == 1 || value->device->synchronous;
+  return alone ? HELIO_OK : hi_device_synchronize(value->device);
+}
+
 static helio_status add_copies(helio_variable *variable, helio_tensor *value) {
-  helio_status status = HELIO_OK;
   bool taken = false;
   if (!variable->replicas) return add_copy(variable, 0, value);
+  helio_status status = calm(variable, value);
   for (int i = 0; i < variable->replicas->count && !status; i++) {
     helio_tensor *copy = copy_for(variable, i, value, taken);
     taken = taken || copy == value;
