@@ -61,13 +61,23 @@ static helio_status physical_open(helio_backend_device *device) {
   return result == 0 ? HELIO_OK : gpu_fail(device, result, "opening it");
 }
 
+/* With a context goes what others were allowed to do with it. */
+static void forget_reach(helio_plugin_state *state, gpu_physical *physical) {
+  for (uint32_t i = 0; i < state->count; i++) {
+    __atomic_store_n(&physical->reach[i], GPU_REACH_UNKNOWN, __ATOMIC_RELEASE);
+    __atomic_store_n(&state->physical[i].reach[physical->index], GPU_REACH_UNKNOWN, __ATOMIC_RELEASE);
+  }
+}
+
 static void physical_close(helio_backend_device *device) {
   gpu_physical *physical = device->physical;
   pthread_mutex_lock(&physical->lock);
   if (--physical->open_count == 0) {
-    if (vendor_context_enter(physical->context) == 0) gpu_modules_unload(device->state, physical);
+    vendor_context_enter(physical->context); /* a lost device refuses: what follows then frees the host's part */
+    gpu_modules_unload(device->state, physical);
     vendor_context_close(physical->index, physical->context);
     physical->context = NULL;
+    forget_reach(device->state, physical);
   }
   pthread_mutex_unlock(&physical->lock);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers, copies and fills. */
-#include "gpu.h"
+#include "physical.h"
 
 #include <string.h>
 
@@ -25,12 +25,16 @@ static helio_status memory_allocate(helio_backend_device *device, size_t bytes, 
                     device->facts->name, bytes, free_bytes, total);
 }
 
+/* A device that has failed fails everything from then on, which whoever used it is told: that its memory cannot be
+ * freed is no news, and no damage. */
 static helio_status memory_free(helio_backend_device *device, helio_buffer *buffer) {
   if (buffer == NULL) return HELIO_OK;
-  helio_status status = gpu_enter(device);
-  vendor_result result = status == HELIO_OK ? vendor_free(buffer->address) : 0;
+  gpu_address address = buffer->address;
   device->host->release(device->host, buffer);
-  return result == 0 ? status : gpu_fail(device, result, "freeing memory");
+  if (vendor_context_enter(device->physical->context) != 0) return HELIO_OK;
+  vendor_result result = vendor_free(address);
+  if (result == 0 || vendor_context_synchronize() != 0) return HELIO_OK;
+  return gpu_fail(device, result, "freeing memory");
 }
 
 static helio_status memory_copy_in(helio_backend_device *device, helio_stream *stream, helio_place target,

@@ -16,8 +16,10 @@
 
 enum { BIN_COUNT = 48, BIN_SEARCH = 64, MOST_SPARE = 1024 };
 static const size_t first_region = (size_t)2 << 20;
-static const size_t largest_step = (size_t)256 << 20;     /* growth doubles what is reserved up to this */
-static const size_t largest_quarantine = (size_t)1 << 30; /* debug mode holds no more than this */
+static const size_t largest_step = (size_t)256 << 20; /* growth doubles what is reserved up to this */
+/* Debug mode holds no more than this. Buffers cost more than their bytes: a device that gives each of them pages of its
+ * own runs out of these first. */
+static const size_t largest_quarantine = (size_t)1 << 30, most_quarantined = 4096;
 
 struct hi_region {
   helio_buffer *buffer;
@@ -39,6 +41,7 @@ struct hi_arena {
   int spare_count;
   hi_region *quarantine; /* debug mode: freed regions, poisoned */
   size_t quarantined;    /* bytes of them */
+  size_t quarantined_count;
   helio_event *events[HI_STREAM_COUNT];
   helio_memory info;
 };
@@ -353,6 +356,7 @@ static helio_status drain_quarantine(hi_arena *arena) {
     }
   }
   arena->quarantined = 0;
+  arena->quarantined_count = 0;
   return result;
 }
 
@@ -417,9 +421,10 @@ static void quarantine(hi_arena *arena, hi_block *block) {
   region->next = arena->quarantine;
   arena->quarantine = region;
   arena->quarantined += region->bytes;
+  arena->quarantined_count++;
   if (region->address) hi_poison(region->address, region->bytes);
   description_free(arena, block);
-  if (arena->quarantined > largest_quarantine) drain_quarantine(arena);
+  if (arena->quarantined > largest_quarantine || arena->quarantined_count > most_quarantined) drain_quarantine(arena);
 }
 
 /* Makes the block's own stream wait for the others that were handed work on it. */

@@ -139,6 +139,7 @@ static const convolution convolutions[] = {
     {SHAPE(5, 17, 19, 16), SHAPE(3, 3, 16, 24), {1, 1}, {1, 1}, {1, 1, 1, 1}, 1},
     {SHAPE(3, 31, 29, 12), SHAPE(3, 3, 6, 14), {2, 2}, {1, 1}, {0, 1, 0, 1}, 2},
     {SHAPE(1, 9, 11, 67), SHAPE(3, 3, 67, 13), {1, 1}, {1, 1}, {1, 1, 1, 1}, 1},
+    {SHAPE(2, 9, 8, 34), SHAPE(3, 2, 17, 132), {2, 1}, {1, 2}, {1, 0, 2, 1}, 2}, /* groups wider than a tile */
 };
 
 static example conv2d_example(const family *f, helio_type type, const convolution *c, uint32_t activation) {

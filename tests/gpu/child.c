@@ -93,7 +93,10 @@ static int compute(const char *job) {
   helio_tensor *result = NULL;
   HELIO_DEVICE("gpu:0") {
     helio_tensor *a = helio_fill(HELIO_SHAPE(1, 1), 1), *b = helio_fill(HELIO_SHAPE(1, 1), 2);
-    result = strcmp(job, "add") == 0 ? helio_add(a, b) : helio_matmul(a, b);
+    if (strcmp(job, "add") == 0) result = helio_add(a, b);
+    if (strcmp(job, "matmul") == 0) result = helio_matmul(a, b);
+    if (strcmp(job, "conv2d") == 0)
+      result = helio_nn_conv2d(helio_fill(HELIO_SHAPE(1, 3, 3, 1), 1), helio_fill(HELIO_SHAPE(3, 3, 1, 1), 2));
   }
   return tell_result(result);
 }

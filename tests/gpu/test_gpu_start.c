@@ -185,6 +185,48 @@ static void test_old_driver(void **state) {
   assert_says(end, "goes on: 5");
 }
 
+/* ---- faults of a device that works otherwise ---- */
+
+typedef struct fault_case {
+  const char *backend, *options, *says;
+  bool goes_on; /* with a fill on the same device */
+} fault_case;
+
+static const fault_case faults[] = {
+    {"cuda", "--cuda 1 --fault launch:1", "error: HELIO_DEVICE_FAILURE", false},
+    {"cuda", "--cuda 1 --fault launch:1", "CUDA device 0 (gpusim (CUDA 8.0)): ADD failed: CUDA_ERROR_LAUNCH_", false},
+    {"hip", "--hip 1 --fault launch:1", "HIP device 0 (gpusim (gfx90a)): ADD failed: hipErrorLaunch", false},
+    {"cuda", "--cuda 1 --fault lost:launch:1", "error: HELIO_DEVICE_FAILURE", false},
+    {"cuda", "--cuda 1 --fault late,launch:1", "error: HELIO_DEVICE_FAILURE", false},
+    {"cuda", "--cuda 1 --fault create:1", "error: HELIO_", true},
+    {"cuda", "--cuda 1 --fault allocation:1+", "error: HELIO_OUT_OF_MEMORY", false},
+    {"hip", "--hip 1 --fault allocation:1+", "error: HELIO_OUT_OF_MEMORY", false},
+};
+
+/* An error with the device's name, and the process ends as it should: nothing hangs, nothing is left behind. */
+static void test_faults(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+    run_job(faults[i].backend, "", faults[i].options, "add", &end);
+    assert_says(end, faults[i].says);
+    assert_ended(end, 1);
+    assert_says_not(end, "gpusim: violation");
+    assert_says_not(end, "was damaged");
+    if (faults[i].goes_on) assert_says(end, "goes on: 5");
+  }
+}
+
+/* A library that is missing is told, and kernels of our own do its work. */
+static void test_missing_libraries(void **state) {
+  (void)state;
+  run_job("cuda", "", "--cuda 1 --fault missing:libcublas.so.13,missing:libcudnn.so.9", "matmul", &end);
+  assert_says(end, "result: 2");
+  assert_ended(end, 0);
+  run_job("hip", "", "--hip 1 --fault missing:librocblas.so.4,missing:libMIOpen.so.1", "matmul", &end);
+  assert_says(end, "result: 2");
+  assert_ended(end, 0);
+}
+
 int main(int argc, char **argv) {
   do_job(argc, argv);
   const struct CMUnitTest tests[] = {
@@ -192,6 +234,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_visible),        cmocka_unit_test(test_reason_is_the_error),
       cmocka_unit_test(test_no_hip_library), cmocka_unit_test(test_real_stub),
       cmocka_unit_test(test_compilers),      cmocka_unit_test(test_old_driver),
+      cmocka_unit_test(test_faults),         cmocka_unit_test(test_missing_libraries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,14 @@ static const helio_host host = {
 static const struct {
   const char *text, *types;
 } types_of[] = {
-    {"fill", "0"},
+    {"fill", "0"},          {"concat", "0"},
+    {"movement", "0"},      {"pad", "0"},
+    {"rows", "0"},          {"sort", "0"},
+    {"where", "0"},         {"random", "12345"},
+    {"add_n", "123456"},    {"gradient", "123456"},
+    {"order", "123456"},    {"reduce", "123456"},
+    {"unary", "123456"},    {"scatter_add", "123456"},
+    {"binary", "12345678"}, {"cast", "12345678"},
 };
 
 static const char *types_for(const char *text) {

@@ -13,21 +13,13 @@ DEVICE A quotient_of(A a, A b) { return b == 0 ? 0 : b == (A)-1 ? (A)((W)0 - (W)
 /* A bool counts as 1 if it is not 0. */
 DEVICE A value_of(const T *address) { return TYPE == 8 ? (A)(load(address) != 0) : load(address); }
 
-typedef pack<T, PACK(T)> several;
-DEVICE several operand(const T *x, i64 step) {
-  if (step != 0) return *(const several *)x;
-  several same;
-  for (int k = 0; k < PACK(T); k++) same.item[k] = *x;
-  return same;
-}
-
 template <typename R, typename F>
 DEVICE void map(R *y, const T *a, const T *b, const broadcast &shape, i64 count, F function) {
   const int n = PACK(T);
   i64 at[2], rest = shape.wide ? count - count % n : 0;
   FOR_EACH(i, rest / n) {
     places_of<2>(shape, i * n, at);
-    several left = operand(a + at[0], shape.stride[0][0]), right = operand(b + at[1], shape.stride[1][0]);
+    pack<T, n> left = operand<n>(a + at[0], shape.stride[0][0]), right = operand<n>(b + at[1], shape.stride[1][0]);
     pack<R, n> out;
     for (int k = 0; k < n; k++) store(&out.item[k], function(value_of(&left.item[k]), value_of(&right.item[k])));
     ((pack<R, n> *)y)[i] = out;

@@ -2,10 +2,6 @@
 /* concat: rows side by side. They are moved in units of 1 to 16 bytes, the largest that addresses and rows are
  * multiples of; all counts are of units. */
 
-struct alignas(16) u128 {
-  u64 half[2];
-};
-
 /* Rows of up to 8 inputs side by side: those of input k take `end[k]` less the end before it. They are a part of longer
  * rows in y. */
 #define INPUTS 8

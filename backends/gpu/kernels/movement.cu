@@ -2,26 +2,22 @@
 /* slice and transpose: elements change their places, whatever they are. Those that stay neighbours are moved in units of
  * up to 16 bytes, the largest that addresses, rows and strides are multiples of; counts and strides are of units. */
 
-struct alignas(16) u128 {
-  u64 half[2];
-};
-
 /* y[i] = x[place of i]: y is contiguous, x is walked through by strides. */
 template <typename U> DEVICE void copy(U *y, const U *x, const axes &shape, i64 count) {
   FOR_EACH(i, count) y[i] = x[place_of(shape, i)];
 }
 
 /* Planes of two axes, of which the one is innermost in x and the other innermost in y: tiles of them are read along the
- * one and written along the other. `outer` are the planes' axes in x; in y one plane lies behind the other only if there
- * is none between, so they have strides there too. */
+ * one and written along the other, so that both go over neighbours. */
 #define TILE 32
 struct planes {
-  axes x, y;             /* the other axes, outermost first: the same extents with the strides of x and y */
-  i64 across, along;     /* extents of the axes that are innermost in y and in x */
+  axes x, y;              /* the other axes: the same extents, with the strides of x and with those of y */
+  i64 across, along;      /* extents of the axes that are innermost in y and in x */
   i64 x_stride, y_stride; /* of `across` in x, of `along` in y */
-  i64 count;             /* of planes */
+  i64 count;              /* of planes */
 };
 
+/* Tiles have a column more than they need, lest a warp read them from one bank of shared memory. */
 template <typename U> DEVICE void transpose(U *y, const U *x, const planes &shape) {
   __shared__ U tile[TILE][TILE + 1];
   int column = threadIdx.x % TILE, line = threadIdx.x / TILE, lines = blockDim.x / TILE;

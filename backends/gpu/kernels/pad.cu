@@ -2,17 +2,10 @@
 /* pad: the input inside a border of one value. Both are written in units of 1 to 16 bytes, the largest that addresses,
  * rows and borders are multiples of; all counts are of units. */
 
-struct alignas(16) u128 {
-  u64 half[2];
-};
-
-template <typename U> DEVICE void set_unit(U *unit, u64 pattern) { *unit = (U)pattern; }
-DEVICE void set_unit(u128 *unit, u64 pattern) { unit->half[0] = unit->half[1] = pattern; }
-
 /* Axes of the output, innermost first: how much lies before the input, how much is the input, how much there is. */
 struct border {
   i64 before[MAX_RANK], inside[MAX_RANK], whole[MAX_RANK];
-  int rank, type; /* type: of the elements, a helio_type; 0 if the border has none */
+  int rank, type; /* type: of the elements, a helio_type */
 };
 
 /* The bytes of a value in some type, repeated to 8. */
@@ -44,7 +37,7 @@ template <typename U> DEVICE void pad(U *y, const U *x, const border &shape, i64
   FOR_EACH(i, count) {
     i64 left = i, place = 0, step = 1;
     bool inside = true;
-  #pragma unroll 1
+#pragma unroll 1
     for (int axis = 0; axis < shape.rank; axis++) {
       i64 next = axis + 1 == shape.rank ? 0 : quotient(left, shape.whole[axis]);
       i64 at = left - next * shape.whole[axis] - shape.before[axis];

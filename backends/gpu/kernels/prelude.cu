@@ -137,11 +137,20 @@ typedef wrapping<A>::type W;
   for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < (count); i += (i64)gridDim.x * blockDim.x)
 
 /* Neighbours that a thread reads or writes at a time, 16 bytes at most, where the address is a multiple of their size.
- * gpu_pack() of pack.h knows how many there are of a type. */
+ * gpu_pack() of units.h knows how many there are of a type. */
 template <typename M, int n> struct alignas(sizeof(M) * n) pack {
   M item[n];
 };
 #define PACK(M) (sizeof(M) >= 8 ? 2 : 4)
+
+/* What is only moved goes in units of 1 to 16 bytes. This is the largest. */
+struct alignas(16) u128 {
+  u64 half[2];
+};
+
+/* Fills a unit with the lowest bytes of `pattern`; the largest has it twice. */
+template <typename U> DEVICE void set_unit(U *unit, u64 pattern) { *unit = (U)pattern; }
+DEVICE void set_unit(u128 *unit, u64 pattern) { unit->half[0] = unit->half[1] = pattern; }
 
 /* Of the axes of a tensor, outermost first; passed by value. */
 #define MAX_RANK 8
@@ -196,6 +205,14 @@ template <int operands> DEVICE void places_of(const broadcast &shape, i64 i, i64
     for (int o = 0; o < operands; o++) places[o] += at * shape.stride[o][axis];
     i = next;
   }
+}
+
+/* An operand's part in a pack of the result: neighbours, or one element for all. */
+template <int n, typename M> DEVICE pack<M, n> operand(const M *x, i64 step) {
+  if (step != 0) return *(const pack<M, n> *)x;
+  pack<M, n> same;
+  for (int k = 0; k < n; k++) same.item[k] = *x;
+  return same;
 }
 
 /* See helio_status_word: of several threads the one that changes `code` writes. */

@@ -2,13 +2,6 @@
 /* gather and one_hot: rows by their numbers. Rows are moved in units of 1 to 16 bytes, the largest that addresses and
  * rows are multiples of; all counts are of units. */
 
-struct alignas(16) u128 {
-  u64 half[2];
-};
-
-template <typename U> DEVICE void set_unit(U *unit, u64 pattern) { *unit = (U)pattern; }
-DEVICE void set_unit(u128 *unit, u64 pattern) { unit->half[0] = unit->half[1] = pattern; }
-
 /* y[i] = x[index[i]], a row each. What names no row is reported and becomes zeros. */
 template <typename U>
 DEVICE void gather(U *y, const U *x, const void *indices, int wide_indices, i64 count, i64 rows, i64 row,

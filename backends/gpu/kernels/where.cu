@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The choice between two operands by a third, all three broadcast. Elements are only moved: what counts is their size. */
 
-template <typename M, int n> DEVICE pack<M, n> operand(const M *x, i64 step) {
-  if (step != 0) return *(const pack<M, n> *)x;
-  pack<M, n> same;
-  for (int k = 0; k < n; k++) same.item[k] = *x;
-  return same;
-}
-
 template <typename M>
 DEVICE void choose(M *y, const M *a, const M *b, const u8 *condition, const broadcast &shape, i64 count) {
   const int n = PACK(M);
   i64 at[3], rest = shape.wide ? count - count % n : 0;
   FOR_EACH(i, rest / n) {
     places_of<3>(shape, i * n, at);
-    pack<M, n> yes = operand<M, n>(a + at[0], shape.stride[0][0]), no = operand<M, n>(b + at[1], shape.stride[1][0]);
-    pack<u8, n> which = operand<u8, n>(condition + at[2], shape.stride[2][0]);
+    pack<M, n> yes = operand<n>(a + at[0], shape.stride[0][0]), no = operand<n>(b + at[1], shape.stride[1][0]);
+    pack<u8, n> which = operand<n>(condition + at[2], shape.stride[2][0]);
     pack<M, n> out;
     for (int k = 0; k < n; k++) out.item[k] = which.item[k] != 0 ? yes.item[k] : no.item[k];
     ((pack<M, n> *)y)[i] = out;

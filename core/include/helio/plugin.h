@@ -191,7 +191,8 @@ typedef struct helio_device_table {
   /* required. Waits until everything handed to the device is done; reports late failures. Blocks. */
   helio_status (*synchronize)(helio_backend_device *device);
 
-  /* (optional) default: NULL. The vendor's own device, context, … for collectives that know `native_api`. */
+  /* (optional) default: NULL. The vendor's own device, context, … for collectives that know `native_api`: of "cuda" the
+   * CUcontext, which is the device's primary one; of "hip" a pointer to the int that is the device's number. */
   void *(*native_device)(helio_backend_device *device);
 } helio_device_table;
 
@@ -236,7 +237,8 @@ typedef struct helio_memory_table {
   helio_status (*host_allocate)(helio_backend_device *device, size_t bytes, void **memory);
   void (*host_free)(helio_backend_device *device, void *memory);
 
-  /* (optional) default: NULL. The vendor's own buffer; with HELIO_CAPABLE_HOST_MEMORY its address (then required). */
+  /* (optional) default: NULL. The vendor's own buffer; with HELIO_CAPABLE_HOST_MEMORY its address (then required). Of
+   * "cuda" the CUdeviceptr, of "hip" the address, each as a pointer. */
   void *(*native_buffer)(helio_buffer *buffer);
 } helio_memory_table;
 
@@ -271,7 +273,7 @@ typedef struct helio_stream_table {
    * the host does not wait. The event may belong to another device of this backend. */
   helio_status (*wait)(helio_backend_device *device, helio_stream *stream, helio_event *event);
 
-  /* (optional) default: NULL. The vendor's own stream. */
+  /* (optional) default: NULL. The vendor's own stream: of "cuda" a CUstream, of "hip" a hipStream_t. */
   void *(*native_stream)(helio_stream *stream);
 } helio_stream_table;
 

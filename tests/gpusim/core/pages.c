@@ -23,8 +23,11 @@ static void make_file(void) {
     if (write(file, piece, sizeof piece) != (ssize_t)sizeof piece) file = -1;
 }
 
+/* All that is reserved has the same advice, else the kernel keeps each piece that was used apart, and it has a limit of
+ * these. */
 void sim_pages_close(char *begin, size_t bytes) {
   mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  madvise(begin, bytes, MADV_DONTDUMP);
 }
 
 bool sim_pages_open(char *begin, size_t bytes) {

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels of a GPU backend that its vendor's libraries are behind, called as the core calls them: what a call
+ * allows is taken only then, and streams, threads and plans do not get into each other's way. The variant says which
+ * backend.
+ */
+#include "test.h"
+
+#include <helio/plugin.h>
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+
+static const helio_plugin *plugin;
+static helio_plugin_state *plugin_state;
+static bool emulated_cuda; /* whose short formats really are short */
+
+/* ---- the host ---- */
+
+static _Thread_local char failure[1024];
+static char limit[16] = "256"; /* MiB for a convolution */
+
+static void host_log(const helio_host *host, helio_log_level level, const char *format, ...) {
+  (void)host, (void)level, (void)format;
+}
+
+static helio_status host_fail(const helio_host *host, helio_status status, const char *format, ...) {
+  va_list arguments;
+  (void)host;
+  va_start(arguments, format);
+  vsnprintf(failure, sizeof failure, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+static const char *host_parameter(const helio_host *host, const char *name) {
+  (void)host;
+  return strstr(name, "WORKSPACE") != NULL ? limit : "";
+}
+
+static void *host_allocate(const helio_host *host, size_t bytes) {
+  (void)host;
+  return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static void host_release(const helio_host *host, void *memory) {
+  (void)host;
+  free(memory);
+}
+
+static const helio_host host = {.size = sizeof host,
+                                .abi_major = HELIO_ABI_MAJOR,
+                                .abi_minor = HELIO_ABI_MINOR,
+                                .core_version = "test",
+                                .log = host_log,
+                                .fail = host_fail,
+                                .parameter = host_parameter,
+                                .allocate = host_allocate,
+                                .release = host_release};
+
+#define OK(call)                                                                                                       \
+  do {                                                                                                                 \
+    helio_status status_ = (call);                                                                                     \
+    if (status_ != HELIO_OK) fail_msg("%s: %d: %s", #call, status_, failure);                                          \
+  } while (0)
+
+static helio_backend_device *open_device(void) {
+  helio_backend_device *device;
+  helio_open_options options = {.size = sizeof options, .logical_count = 1};
+  OK(plugin->devices->open(plugin_state, 0, &options, &device));
+  return device;
+}
+
+static const helio_kernel *kernel_of(uint32_t operation) {
+  for (size_t i = 0; i < plugin->kernels->count; i++) {
+    if (plugin->kernels->kernels[i]->operation == operation) return plugin->kernels->kernels[i];
+  }
+  fail_msg("there is no kernel for operation %u", operation);
+  return NULL;
+}
+
+/* ---- two calls of float32: a product of 24 by 40 by 32, and a convolution of (2, 9, 9, 8) by (3, 3, 8, 16) ---- */
+
+enum { M = 24, K = 40, N = 32, IMAGES = 2, SIDE = 9, TAPS = 3, IN = 8, OUT = 16 };
+enum { PIXELS = IMAGES * SIDE * SIDE, MOST = 4096 };
+
+typedef struct problem {
+  uint32_t operation;
+  helio_argument a, b, y;
+  helio_matmul_attributes matmul;
+  helio_conv2d_attributes conv2d;
+  size_t counts[3];
+  float values[2][MOST];
+  double expected[MOST];
+} problem;
+
+static helio_argument tensor(uint32_t rank, int64_t a, int64_t b, int64_t c, int64_t d) {
+  return (helio_argument){.size = sizeof(helio_argument), .type = HELIO_FLOAT32, .rank = rank, .extent = {a, b, c, d}};
+}
+
+static void fill_values(problem *p) {
+  uint32_t word = 1;
+  for (int i = 0; i < 2; i++) {
+    for (size_t k = 0; k < p->counts[i]; k++) {
+      word = word * 1664525u + 1013904223u;
+      p->values[i][k] = (float)(word >> 8) / 8388608.0f - 1;
+    }
+  }
+}
+
+static problem *new_matmul(void) {
+  problem *p = calloc(1, sizeof *p);
+  assert_non_null(p);
+  p->operation = HELIO_OP_MATMUL;
+  p->a = tensor(2, M, K, 0, 0);
+  p->b = tensor(2, K, N, 0, 0);
+  p->y = tensor(2, M, N, 0, 0);
+  p->matmul = (helio_matmul_attributes){.size = sizeof p->matmul};
+  p->counts[0] = M * K, p->counts[1] = K * N, p->counts[2] = M * N;
+  fill_values(p);
+  for (int m = 0; m < M; m++)
+    for (int n = 0; n < N; n++)
+      for (int k = 0; k < K; k++)
+        p->expected[m * N + n] += (double)p->values[0][m * K + k] * (double)p->values[1][k * N + n];
+  return p;
+}
+
+/* What one tap of a pixel adds to all its channels. */
+static void add_tap(problem *p, int pixel, int tap) {
+  int row = pixel / SIDE % SIDE + tap / TAPS - 1, column = pixel % SIDE + tap % TAPS - 1;
+  if (row < 0 || row >= SIDE || column < 0 || column >= SIDE) return;
+  const float *x = p->values[0] + ((pixel / (SIDE * SIDE) * SIDE + row) * SIDE + column) * IN;
+  for (int in = 0; in < IN; in++)
+    for (int out = 0; out < OUT; out++)
+      p->expected[pixel * OUT + out] += (double)x[in] * (double)p->values[1][(tap * IN + in) * OUT + out];
+}
+
+static problem *new_conv2d(void) {
+  problem *p = calloc(1, sizeof *p);
+  assert_non_null(p);
+  p->operation = HELIO_OP_CONV2D;
+  p->a = tensor(4, IMAGES, SIDE, SIDE, IN);
+  p->b = tensor(4, TAPS, TAPS, IN, OUT);
+  p->y = tensor(4, IMAGES, SIDE, SIDE, OUT);
+  p->conv2d = (helio_conv2d_attributes){
+      .size = sizeof p->conv2d, .stride = {1, 1}, .dilation = {1, 1}, .padding = {1, 1, 1, 1}, .groups = 1};
+  p->counts[0] = PIXELS * IN, p->counts[1] = TAPS * TAPS * IN * OUT, p->counts[2] = PIXELS * OUT;
+  fill_values(p);
+  for (int pixel = 0; pixel < PIXELS; pixel++)
+    for (int tap = 0; tap < TAPS * TAPS; tap++) add_tap(p, pixel, tap);
+  return p;
+}
+
+/* ---- plans and runs ---- */
+
+static helio_plan *make_plan(helio_backend_device *device, const problem *p, uint32_t allowed, size_t *workspace) {
+  const helio_argument *arguments[] = {&p->a, &p->b, NULL, &p->y};
+  helio_call call = {.size = sizeof call,
+                     .operation = p->operation,
+                     .input_count = 3,
+                     .output_count = 1,
+                     .allowed = allowed,
+                     .arguments = arguments,
+                     .attributes = p->operation == HELIO_OP_MATMUL ? (const void *)&p->matmul : &p->conv2d};
+  helio_plan_answer answer = {.size = sizeof answer};
+  OK(kernel_of(p->operation)->plan(device, &call, &answer));
+  *workspace = answer.workspace;
+  return answer.plan;
+}
+
+/* Runs the plan on a stream of its own, with memory of its own: max|seen − expected| ÷ max|expected|. */
+static double run_plan(helio_backend_device *device, const problem *p, helio_plan *plan, size_t workspace, int times) {
+  helio_stream *stream;
+  helio_buffer *buffers[5];
+  static _Thread_local float result[MOST], before[MOST];
+  OK(plugin->streams->create(device, &stream));
+  for (int i = 0; i < 3; i++) OK(plugin->memory->allocate(device, p->counts[i] * sizeof(float), &buffers[i]));
+  OK(plugin->memory->allocate(device, workspace + 256, &buffers[3]));
+  OK(plugin->memory->allocate(device, sizeof(helio_status_word), &buffers[4]));
+  for (int i = 0; i < 2; i++)
+    OK(plugin->memory->copy_in(device, stream, (helio_place){buffers[i], 0}, p->values[i],
+                               p->counts[i] * sizeof(float)));
+  helio_place places[] = {{buffers[0], 0}, {buffers[1], 0}, {NULL, 0}, {buffers[2], 0}};
+  helio_run run = {.size = sizeof run, .stream = stream, .places = places, .place_size = sizeof places[0]};
+  run.status = (helio_place){buffers[4], 0};
+  if (workspace > 0) run.workspace = (helio_place){buffers[3], 0};
+  for (int i = 0; i < times; i++) {
+    OK(kernel_of(p->operation)->run(plan, &run));
+    OK(plugin->memory->copy_out(device, stream, result, (helio_place){buffers[2], 0}, p->counts[2] * sizeof(float)));
+    OK(plugin->streams->synchronize(device, stream));
+    if (i > 0) assert_memory_equal(result, before, p->counts[2] * sizeof(float));
+    memcpy(before, result, sizeof before);
+  }
+  for (int i = 0; i < 5; i++) OK(plugin->memory->free(device, buffers[i]));
+  plugin->streams->destroy(device, stream);
+  double largest = 0, error = 0;
+  for (size_t i = 0; i < p->counts[2]; i++) {
+    largest = fmax(largest, fabs(p->expected[i]));
+    error = fmax(error, fabs(p->expected[i] - (double)result[i]));
+  }
+  return error / largest;
+}
+
+static double error_of(helio_backend_device *device, const problem *p, uint32_t allowed, int times) {
+  size_t workspace;
+  helio_plan *plan = make_plan(device, p, allowed, &workspace);
+  double error = run_plan(device, p, plan, workspace, times);
+  kernel_of(p->operation)->plan_free(plan);
+  return error;
+}
+
+/* ---- tests ---- */
+
+/* Short formats only where they are allowed, in turn on one device. */
+static void test_liberties(void **state) {
+  (void)state;
+  helio_backend_device *device = open_device();
+  problem *problems[] = {new_matmul(), new_conv2d()};
+  for (int i = 0; i < 2; i++) {
+    assert_true(error_of(device, problems[i], 0, 3) < 1e-6);
+    double short_error = error_of(device, problems[i], HELIO_ALLOWED_REDUCED_PRECISION, 2);
+    assert_true(short_error < 2e-3);
+    if (emulated_cuda) assert_true(short_error > 1e-5);
+    assert_true(error_of(device, problems[i], 0, 2) < 1e-6);
+    assert_true(error_of(device, problems[i], HELIO_ALLOWED_NONDETERMINISTIC, 1) < 1e-6);
+    free(problems[i]);
+  }
+  plugin->devices->close(device);
+}
+
+/* Without memory for it a convolution is done all the same. */
+static void test_no_workspace(void **state) {
+  (void)state;
+  problem *p = new_conv2d();
+  helio_backend_device *device = open_device();
+  strcpy(limit, "0");
+  double error = error_of(device, p, 0, 2);
+  strcpy(limit, "256");
+  assert_true(error < 1e-6);
+  plugin->devices->close(device);
+  free(p);
+}
+
+/* One plan on streams of several threads at once, and more streams than a plan remembers. */
+typedef struct worker {
+  helio_backend_device *device;
+  const problem *problem;
+  helio_plan *plan;
+  size_t workspace;
+  double error;
+} worker;
+
+static void *work(void *argument) {
+  worker *w = argument;
+  for (int i = 0; i < 10; i++) w->error = fmax(w->error, run_plan(w->device, w->problem, w->plan, w->workspace, 2));
+  return NULL;
+}
+
+static void test_streams(void **state) {
+  (void)state;
+  helio_backend_device *device = open_device();
+  problem *problems[] = {new_matmul(), new_conv2d()};
+  for (int i = 0; i < 2; i++) {
+    worker workers[3];
+    pthread_t threads[3];
+    size_t workspace;
+    helio_plan *plan = make_plan(device, problems[i], 0, &workspace);
+    for (int k = 0; k < 3; k++) {
+      workers[k] = (worker){device, problems[i], plan, workspace, 0};
+      assert_int_equal(pthread_create(&threads[k], NULL, work, &workers[k]), 0);
+    }
+    for (int k = 0; k < 3; k++) {
+      assert_int_equal(pthread_join(threads[k], NULL), 0);
+      assert_true(workers[k].error < 1e-6);
+    }
+    kernel_of(problems[i]->operation)->plan_free(plan);
+    free(problems[i]);
+  }
+  plugin->devices->close(device);
+}
+
+/* ---- the plugin ---- */
+
+static int start(void **state) {
+  (void)state;
+  const char *backend = getenv("HELIO_BACKEND"), *build = getenv("HELIO_TEST_BUILD");
+  char path[PATH_MAX];
+  if (backend == NULL || build == NULL) return -1;
+  snprintf(path, sizeof path, "%.2000s/backends/%.20s/.libs/%.20s.so", build, backend, backend);
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  plugin = library == NULL ? NULL : dlsym(library, HELIO_PLUGIN_SYMBOL);
+  helio_probe_answer answer = {.size = sizeof answer};
+  helio_device_description about = {.size = sizeof about};
+  if (plugin == NULL || plugin->probe(&host, &answer) != HELIO_OK || answer.devices == 0 ||
+      plugin->init(&host, &plugin_state) != HELIO_OK ||
+      plugin->devices->describe(plugin_state, 0, &about) != HELIO_OK) {
+    print_error("%s: %s %s\n", path, library == NULL ? dlerror() : "", answer.reason);
+    return -1;
+  }
+  emulated_cuda = strncmp(about.name, "gpusim (CUDA", 12) == 0;
+  return 0;
+}
+
+static int finish(void **state) {
+  (void)state;
+  plugin->finish(plugin_state);
+  return 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_liberties),
+      cmocka_unit_test(test_no_workspace),
+      cmocka_unit_test(test_streams),
+  };
+  return cmocka_run_group_tests(tests, start, finish);
+}
