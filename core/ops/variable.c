@@ -79,8 +79,7 @@ static helio_tensor *copy_for(const helio_variable *variable, int replica, helio
   return copy;
 }
 
-/* What a device that fails has given to others must not stay there: it is known to be well before they go on. */
-static helio_status settle(const helio_variable *variable) {
+static helio_status wait_for_all(const helio_variable *variable) {
   helio_status status = HELIO_OK;
   if (!variable->replicas || variable->replicas->count == 1) return HELIO_OK;
   for (int i = 0; i < variable->replicas->count && !status; i++) {
@@ -90,16 +89,21 @@ static helio_status settle(const helio_variable *variable) {
   return status;
 }
 
+/* Copies make the devices' streams wait for each other. In some a collective may be queued that waits for the others'
+ * parts of it, which their threads have still to hand over, and which would then be queued behind the copies: all would
+ * wait for ever. So what is queued is done first.
+ *
+ * And what a device that fails has given to others must not stay there: it is known to be well before they go on. */
 static helio_status add_copies(helio_variable *variable, helio_tensor *value) {
-  helio_status status = HELIO_OK;
   bool taken = false;
   if (!variable->replicas) return add_copy(variable, 0, value);
+  helio_status status = wait_for_all(variable);
   for (int i = 0; i < variable->replicas->count && !status; i++) {
     helio_tensor *copy = copy_for(variable, i, value, taken);
     taken = taken || copy == value;
     status = add_copy(variable, i, copy);
   }
-  return status ? status : settle(variable);
+  return status ? status : wait_for_all(variable);
 }
 
 helio_variable *hi_variable_new(const char *name, helio_tensor *value, const hi_variable_traits *traits) {
