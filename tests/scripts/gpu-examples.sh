@@ -85,8 +85,8 @@ unset HELIO_LOG
 export HELIO_BACKEND=cuda
 run --cuda 1 -- reuters 2 || fail "reuters: exit status $?: $(cat "$work/out")"
 gpus="'$local_device:GPU:0', '$local_device:GPU:1'"
-# Numbers and times left out, the summary but its first line.
-sed -nE 's/ - [0-9]+s - [0-9]+(us|ms|s)\/step//; s/: [0-9.]+(e-[0-9]+)?/: #/g; /Physical|WARNING|INFO|^Model|^Epoch|loss/p' \
+# Numbers and times left out, the summary but its first line, and that kernels are compiled, which they are but once.
+sed -nE '/compiling kernels/d; s/ - [0-9]+s - [0-9]+(us|ms|s)\/step//; s/: [0-9.]+(e-[0-9]+)?/: #/g; /Physical|WARNING|INFO|^Model|^Epoch|loss/p' \
   "$work/out" >"$work/lines"
 epoch='30/30 - loss: # - sparse_categorical_accuracy: # - sparse_top_k_categorical_accuracy: #'
 epoch+=' - val_loss: # - val_sparse_categorical_accuracy: # - val_sparse_top_k_categorical_accuracy: #'

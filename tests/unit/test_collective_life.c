@@ -373,6 +373,123 @@ static void test_waiting_costs_nothing(void **state) {
   for_groups(2, waits_asleep);
 }
 
+/* ---- one thread for several ranks ---- */
+
+enum { TOGETHER = 3, ELEMENTS = 8 };
+
+/* Three ranks with an int32 each in 8 places: (rank + 1) × (place + 1). */
+typedef struct trio {
+  group *group;
+  const helio_collective_table *table;
+  helio_plugin_state *state;
+  helio_communicator *communicators[TOGETHER];
+  hi_block *blocks[TOGETHER];
+  int32_t numbers[TOGETHER][ELEMENTS];
+} trio;
+
+static helio_stream *stream_at(const trio *t, int rank) {
+  return hi_device_stream(t->group->devices[rank], HI_STREAM_COLLECTIVE);
+}
+
+static void trio_open(trio *t, group *g) {
+  unsigned char id[HELIO_COLLECTIVE_ID_SIZE];
+  *t = (trio){.group = g, .table = g->choice.collective.table, .state = g->choice.collective.state};
+  assert_int_equal(t->table->new_id(t->state, id), HELIO_OK);
+  assert_int_equal(t->table->group_start(t->state), HELIO_OK);
+  for (int i = 0; i < TOGETHER; i++) {
+    hi_device *device = g->devices[i];
+    helio_communicator_options options = {.size = sizeof options,
+                                          .id = id,
+                                          .rank = (uint32_t)i,
+                                          .rank_count = TOGETHER,
+                                          .member = &device->member,
+                                          .timeout_ms = 20000};
+    assert_int_equal(t->table->create(t->state, &options, &t->communicators[i]), HELIO_OK);
+    assert_non_null(stream_at(t, i));
+    t->blocks[i] = hi_arena_allocate(device->arena, sizeof t->numbers[i], HI_STREAM_COLLECTIVE, "test");
+    assert_non_null(t->blocks[i]);
+    for (int k = 0; k < ELEMENTS; k++) t->numbers[i][k] = (i + 1) * (k + 1);
+    assert_int_equal(device->member.memory->copy_in(device->member.device, stream_at(t, i), t->blocks[i]->place,
+                                                    t->numbers[i], sizeof t->numbers[i]),
+                     HELIO_OK);
+  }
+  assert_int_equal(t->table->group_end(t->state), HELIO_OK);
+}
+
+static helio_collective_call call_of(const trio *t, int rank) {
+  return (helio_collective_call){.size = sizeof(helio_collective_call),
+                                 .stream = stream_at(t, rank),
+                                 .source = t->blocks[rank]->place,
+                                 .target = t->blocks[rank]->place,
+                                 .type = HELIO_INT32,
+                                 .reduction = HELIO_REDUCTION_SUM,
+                                 .count = ELEMENTS};
+}
+
+static void trio_close(trio *t) {
+  for (int i = 0; i < TOGETHER; i++) {
+    const helio_member *m = &t->group->devices[i]->member;
+    assert_int_equal(m->streams->synchronize(m->device, stream_at(t, i)), HELIO_OK);
+    t->table->destroy(t->communicators[i]);
+    hi_block_release(t->blocks[i]);
+  }
+}
+
+/* A sum, then one place of each rank to all: two calls of each rank in one group. */
+static void two_calls_of_three_ranks(trio *t) {
+  static const size_t counts[] = {1, 0, 2};
+  assert_int_equal(t->table->group_start(t->state), HELIO_OK);
+  assert_int_equal(t->table->group_start(t->state), HELIO_OK);
+  for (int i = 0; i < TOGETHER; i++) {
+    helio_collective_call sum = call_of(t, i), gather = sum;
+    gather.count = counts[i];
+    gather.counts = counts;
+    gather.source.offset += i == 2 ? sizeof(int32_t) : 0;
+    assert_int_equal(t->table->all_reduce(t->communicators[i], &sum), HELIO_OK);
+    assert_int_equal(t->table->all_gather(t->communicators[i], &gather), HELIO_OK);
+  }
+  assert_int_equal(t->table->group_end(t->state), HELIO_OK);
+  assert_int_equal(t->table->group_end(t->state), HELIO_OK);
+  for (int i = 0; i < TOGETHER; i++) {
+    const helio_member *m = &t->group->devices[i]->member;
+    assert_int_equal(
+        m->memory->copy_out(m->device, stream_at(t, i), t->numbers[i], t->blocks[i]->place, sizeof t->numbers[i]),
+        HELIO_OK);
+    assert_int_equal(m->streams->synchronize(m->device, stream_at(t, i)), HELIO_OK);
+    assert_int_equal(t->table->poll(t->communicators[i]), HELIO_OK);
+    for (int k = 0; k < ELEMENTS; k++) assert_int_equal(t->numbers[i][k], 6 * (k + 1));
+  }
+}
+
+/* Each call of a group is compared before any is handed over. */
+static void calls_of_a_group_that_differ(trio *t) {
+  assert_int_equal(t->table->group_start(t->state), HELIO_OK);
+  for (int i = 0; i < TOGETHER; i++) {
+    helio_collective_call sum = call_of(t, i);
+    sum.count -= i == 2;
+    assert_int_equal(t->table->all_reduce(t->communicators[i], &sum), HELIO_OK);
+  }
+  assert_int_equal(t->table->group_end(t->state), HELIO_INVALID_ARGUMENT);
+  for (int i = 0; i < TOGETHER; i++) {
+    assert_int_equal(t->table->poll(t->communicators[i]), HELIO_INVALID_ARGUMENT);
+  }
+  assert_int_equal(t->table->group_end(t->state), HELIO_WRONG_STATE);
+}
+
+static void test_one_thread_drives_several_ranks(void **state) {
+  (void)state;
+  if (!on_vendor()) SKIP("the collectives of this variant want a thread for each rank");
+  start_devices();
+  group *g = group_new(OWN, TOGETHER, strcmp(given_backend, "cuda") == 0 ? "nccl" : "rccl");
+  assert_made(g);
+  trio t;
+  trio_open(&t, g);
+  two_calls_of_three_ranks(&t);
+  calls_of_a_group_that_differ(&t);
+  trio_close(&t);
+  free(g);
+}
+
 /* ---- measuring ---- */
 
 static void test_timing(void **state) {
@@ -404,6 +521,7 @@ int main(void) {
       TEST(test_a_wrong_call),
       TEST(test_a_failing_device),
       TEST(test_waiting_costs_nothing),
+      TEST(test_one_thread_drives_several_ranks),
       TEST(test_timing),
   };
   remember_environment();
