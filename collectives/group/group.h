@@ -144,7 +144,7 @@ size_t group_type_bytes(uint32_t type);
 /* This rank's device failed, with a reason that the host knows: breaks the group. Returns the status. */
 helio_status group_fail(helio_communicator *communicator, helio_status status);
 
-enum { GROUP_NOBODY = UINT32_MAX };
+#define GROUP_NOBODY UINT32_MAX
 
 /* Breaks the group with the first of all failures, from any thread; waits for nobody. Where the device of rank
  * `culprit` has failed (else GROUP_NOBODY) that rank is told HELIO_DEVICE_FAILURE and the others `status`. */
