@@ -87,8 +87,9 @@ static void expect_costs(const course *c, unsigned sums) {
   }
 }
 
-/* Steps do not wait by themselves, but for a device that does not keep up, and on a busy machine an emulated one may
- * not: one training of a few without a wait is enough. */
+/* A step waits for the end of the step before the last, so that no more than two are under way. That is past on a
+ * device that keeps up; an emulated one, whose work is done by the threads of the program, may not on a busy machine:
+ * one training of a few without a wait is enough. */
 static void two_devices_that_stop(void **state) {
   enum { TRIES = 5 };
   unsigned long long waits = 1;

@@ -16,7 +16,8 @@ static const char *const vendors[] = {"cuda", "hip"};
 
 static const uint64_t MEGABYTE = 1 << 20;
 
-/* In f64 replicas give what one device gives, nearly to the bit. */
+/* In f64 replicas give what one device gives, nearly to the bit; in f32 rounding moves weights. */
+static const tolerances in_f32 = {.loss = 1e-5, .gradient = 1e-5, .weight = 1e-2, .mean = 1e-5, .accuracy = 0.02};
 static const tolerances in_f64 = {.loss = 1e-9, .gradient = 1e-9, .weight = 1e-9, .mean = 1e-9, .accuracy = 0};
 
 /* All backends and collectives, whichever are asked for. */
@@ -66,7 +67,9 @@ static void note_copies(const lesson *l, record *r, const trainer *t) {
     read_numbers(helio_value(variables->at[i]), own, count);
     for (int k = 0; k < helio_variable_copies(variables->at[i]); k++) {
       read_numbers(helio_variable_copy(variables->at[i], k), copy, count);
-      assert_close(l, "a copy of weight", i, error_of(copy, own, count), l->place == MIXED ? 1e-12 : 0);
+      double error = error_of(copy, own, count);
+      if (error > 0) print_message("copy %d of weight %d differs by %.1e\n", k, i, error);
+      assert_close(l, "a copy of weight", i, error, l->place == MIRRORED ? 0 : l->type == HELIO_FLOAT64 ? 1e-12 : 1e-5);
     }
   }
 }
@@ -254,13 +257,15 @@ static void job_mixed(void **state) {
   };
   record expected, found;
   (void)state;
-  for (size_t i = 0; i < COUNT_OF(lessons); i++) {
+  for (size_t i = 0; i < 2 * COUNT_OF(lessons); i++) {
+    lesson l = lessons[i / 2];
+    if (i % 2) l.type = HELIO_FLOAT32;
     HELIO_POOL {
-      train_on_cpu(&lessons[i], &expected);
-      helio_strategy *strategy = mirrored_on(devices, 3, weights, lessons[i].collective);
-      take_steps(strategy, &lessons[i], step_by_replicas, &found);
+      train_on_cpu(&l, &expected);
+      helio_strategy *strategy = mirrored_on(devices, 3, weights, l.collective);
+      take_steps(strategy, &l, step_by_replicas, &found);
       assert_int_equal(helio_num_replicas(strategy), 3);
-      assert_law(&lessons[i], &found, &expected, &in_f64);
+      assert_law(&l, &found, &expected, i % 2 ? &in_f32 : &in_f64);
     }
   }
 }
