@@ -5,9 +5,10 @@
 #include <dlfcn.h>
 
 #include "../plugins/wrap/counts.h"
+#include "digit_training.h"
 #include "wrapped.h"
 
-enum { SIDE = 28, CLASSES = 10, ROWS = 4, WARM = 8, STEADY = 12, STEPS = WARM + STEADY + 4, MOST_LAUNCHES = 60 };
+enum { MOST_LAUNCHES = 60 };
 
 /* ---- counting ---- */
 
@@ -65,32 +66,9 @@ static helio_status look(void *user, helio_training *training) {
   return HELIO_OK;
 }
 
-static helio_model *make_model(void) {
-  helio_model *model = helio_sequential({helio_conv2d(16, 3, .activation = HELIO_RELU), helio_max_pool2d(),
-                                         helio_conv2d(32, 3, .activation = HELIO_RELU), helio_max_pool2d(),
-                                         helio_flatten(), helio_dense(CLASSES, .activation = HELIO_SOFTMAX)},
-                                        .input_shape = HELIO_SHAPE(SIDE, SIDE, 1));
-  helio_compile(model, .optimizer = helio_adam(0.001), .loss = helio_sparse_categorical_crossentropy(),
-                .metrics = {helio_metric_named("accuracy", NULL)});
-  assert_made(model);
-  return model;
-}
-
-static float pixels[STEPS * MOST_REPLICAS * ROWS * SIDE * SIDE];
-static int32_t labels[STEPS * MOST_REPLICAS * ROWS];
-
-static void make_samples(int64_t samples) {
-  for (int64_t i = 0; i < samples * SIDE * SIDE; i++) pixels[i] = (float)(i * 37 % 101) / 101;
-  for (int64_t i = 0; i < samples; i++) labels[i] = (int32_t)(i * 7 % CLASSES);
-}
-
 /* NULL: it failed. */
 static helio_history *train(helio_model *model, course *c) {
-  int64_t samples = (int64_t)STEPS * c->replicas * ROWS;
-  return helio_fit(model, .x = helio_array_of(pixels, HELIO_SHAPE(samples, SIDE, SIDE, 1)),
-                   .y = helio_array_of(labels, HELIO_SHAPE(samples), .type = HELIO_INT32),
-                   .batch_size = c->replicas * ROWS, .verbose = HELIO_QUIET,
-                   .callbacks = {helio_callback(.user = c, .batch_end = look)});
+  return train_digits(model, c->replicas, helio_callback(.user = c, .batch_end = look));
 }
 
 /* ---- what a steady step costs ---- */
@@ -141,12 +119,6 @@ static helio_strategy *strategy_of(int replicas, helio_on_failure on_failure) {
   helio_strategy *strategy = helio_mirrored_with(&options);
   assert_made(strategy);
   return strategy;
-}
-
-static helio_model *model_of(helio_strategy *strategy) {
-  helio_model *model = NULL;
-  HELIO_SCOPE(strategy) model = make_model();
-  return model;
 }
 
 static void train_on(course *c, helio_on_failure on_failure) {

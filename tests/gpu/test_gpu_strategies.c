@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strategies on emulated GPUs: parts of one card with memory of their own, cards of two vendors and the processor in
+ * one training, and cards that are lost in the middle of a step. What is wanted of the emulator is settled when it
+ * starts, so each of these is a child: this program with the name of a job, which is a cmocka test of its own. */
+#include "../gpusim/core/sim.h"
+#include "child.h"
+#include "law.h"
+
+#include <dlfcn.h>
+
+static child_end end;
+
+static const char *const vendors[] = {"cuda", "hip"};
+
+/* ---- both sides ---- */
+
+static const uint64_t MEGABYTE = 1 << 20;
+
+/* In f64 replicas give what one device gives, nearly to the bit; in f32 rounding moves weights. */
+static const tolerances in_f32 = {.loss = 1e-5, .gradient = 1e-5, .weight = 1e-2, .mean = 1e-5, .accuracy = 0.02};
+static const tolerances in_f64 = {.loss = 1e-9, .gradient = 1e-9, .weight = 1e-9, .mean = 1e-9, .accuracy = 0};
+
+/* All backends and collectives, whichever are asked for. */
+static void run_strategy_job(const char *backend, const char *settings, const char *options, const char *job) {
+  char all[8 * PATH_MAX];
+  const char *b = getenv("HELIO_TEST_BUILD");
+  assert_non_null(b);
+  snprintf(all, sizeof all,
+           "HELIO_PLUGIN_PATH=%.500s/backends/cuda/.libs:%.500s/backends/hip/.libs:%.500s/backends/cpu/.libs:"
+           "%.500s/collectives/nccl/.libs:%.500s/collectives/ring/.libs HELIO_BACKEND=%s HELIO_LOG=info "
+           "XDG_CACHE_HOME=%.500s/tests/gpusim/cache %s",
+           b, b, b, b, b, backend, b, settings);
+  run_job(backend, all, options, job, &end);
+}
+
+/* ---- in a child: what the emulator has counted ---- */
+
+static sim_counters counters_of(sim_vendor vendor, int index) {
+  void (*read)(const sim_device *, sim_counters *);
+  sim_device *(*at)(sim_vendor, int);
+  sim_counters counters = {0};
+  void *library = dlopen("libgpusim.so", RTLD_NOW | RTLD_NOLOAD);
+  assert_non_null(library);
+  *(void **)&read = dlsym(library, "sim_counters_read");
+  *(void **)&at = dlsym(library, "sim_device_at");
+  assert_true(read && at);
+  sim_device *device = at(vendor, index);
+  if (device) read(device, &counters);
+  dlclose(library);
+  return counters;
+}
+
+static sim_vendor own_vendor(void) {
+  return strcmp(getenv("HELIO_BACKEND"), "hip") == 0 ? SIM_HIP : SIM_CUDA;
+}
+
+/* ---- in a child: training ---- */
+
+/* Copies of a weight are one; to rounding, where backends of several kinds add the numbers of a norm in orders of their
+ * own. */
+static void note_copies(const lesson *l, record *r, const trainer *t) {
+  const helio_variables *variables = helio_trainable_variables(t->net.model);
+  assert_made(variables);
+  for (int i = 0; i < variables->count; i++) {
+    double copy[MOST_NUMBERS], *own = r->weights + r->start[i];
+    int count = r->start[i + 1] - r->start[i];
+    read_numbers(helio_value(variables->at[i]), own, count);
+    for (int k = 0; k < helio_variable_copies(variables->at[i]); k++) {
+      read_numbers(helio_variable_copy(variables->at[i], k), copy, count);
+      double error = error_of(copy, own, count);
+      if (error > 0) print_message("copy %d of weight %d differs by %.1e\n", k, i, error);
+      assert_close(l, "a copy of weight", i, error, l->place == MIRRORED ? 0 : l->type == HELIO_FLOAT64 ? 1e-12 : 1e-5);
+    }
+  }
+}
+
+typedef void step_function(helio_strategy *strategy, trainer *t, helio_distributed_iterator *batches, record *r);
+
+/* Ten of them. */
+static void take_steps(helio_strategy *strategy, const lesson *l, step_function *step, record *r) {
+  trainer t;
+  assert_made(strategy);
+  memset(r, 0, sizeof *r);
+  HELIO_POOL {
+    HELIO_SCOPE(strategy) make_trainer(&t, l, l->way);
+    helio_distributed_iterator *batches = helio_iterate_distributed(helio_distribute(strategy, make_samples(l)));
+    assert_made(batches);
+    for (; t.step < STEPS; t.step++) {
+      HELIO_POOL step(strategy, &t, batches, r);
+    }
+    assert_null(helio_next_values(batches));
+    assert_ok(helio_error_pending());
+    note_copies(l, r, &t);
+    helio_release(t.net.model);
+  }
+}
+
+/* What one processor gives. */
+static void train_on_cpu(const lesson *l, record *r) {
+  HELIO_DEVICE("cpu:0") train_plainly(l, r);
+}
+
+/* ---- two parts of one card ---- */
+
+static void expect_no_room(const char *device, uint64_t bytes) {
+  helio_tensor *large = NULL;
+  HELIO_DEVICE(device) large = helio_fill(HELIO_SHAPE((int64_t)(bytes / sizeof(float))), 0);
+  assert_null(large);
+  printf("no room: %s\n", helio_error_message());
+  expect_error(HELIO_OUT_OF_MEMORY, "out of memory on ");
+}
+
+static void job_parts(void **state) {
+  const lesson l = {IMAGES, SEQUENTIAL, ADAM, HELIO_FLOAT64, 7, 2, false, 0, NULL, MIRRORED};
+  record expected, found;
+  helio_memory memory;
+  (void)state;
+  train_on_cpu(&l, &expected);
+  for (int i = 0; i < 2; i++) {
+    HELIO_POOL {
+      helio_strategy *strategy = helio_mirrored(.devices = {"gpu:0", "gpu:1"});
+      assert_made(strategy);
+      assert_string_equal(helio_strategy_collective(strategy), "reduce-to-one");
+      take_steps(strategy, &l, step_by_replicas, &found);
+      assert_law(&l, &found, &expected, &in_f64);
+    }
+    /* more than a part has, though the card has it; the second round is trained behind that */
+    for (int k = 0; k < 2; k++) {
+      expect_no_room(k ? "gpu:1" : "gpu:0", 1100 * MEGABYTE);
+      assert_ok(helio_memory_info(k ? "gpu:1" : "gpu:0", &memory));
+      assert_int_equal(memory.limit, 1024 * MEGABYTE);
+    }
+  }
+  assert_true(counters_of(own_vendor(), 0).memory_peak <= 2048 * MEGABYTE);
+}
+
+static void test_parts(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; i++) {
+    char options[60];
+    snprintf(options, sizeof options, "--%s 1 --memory 4G", vendors[i]);
+    run_strategy_job(vendors[i], "HELIO_LOGICAL_DEVICES=gpu:0=1024M,1024M", options, "parts");
+    assert_ended(end, 0);
+    assert_says(end,
+                i ? "rccl: RCCL is not supported when using virtual GPUs, falling back to reduction to one device"
+                  : "nccl: NCCL is not supported when using virtual GPUs, falling back to reduction to one device");
+    assert_says(end, "limit 1.0 GiB");
+  }
+}
+
+/* ---- memory ---- */
+
+static void fill_and_tell(const char *device, const char *what, double megabytes) {
+  helio_tensor *filled = NULL;
+  HELIO_DEVICE(device) filled = helio_fill(HELIO_SHAPE((int64_t)(megabytes * 1048576 / sizeof(float))), 5);
+  if (filled) {
+    helio_synchronize(device);
+    printf("%s: %llu bytes\n", what, (unsigned long long)counters_of(own_vendor(), 0).memory_used);
+  } else {
+    printf("%s: %s: %s\n", what, helio_status_name(helio_error_pending()), helio_error_message());
+    helio_error_take(NULL);
+  }
+}
+
+/* A little and much on the first GPU, a little on the second if there is one, more than there may be, and a sum. */
+static void job_memory(void **state) {
+  int count;
+  (void)state;
+  assert_made(helio_logical_devices("GPU", &count));
+  HELIO_POOL {
+    fill_and_tell("gpu:0", "little", 0.001);
+    fill_and_tell("gpu:0", "much", 96);
+    if (count > 1) fill_and_tell("gpu:1", "other", 0.001);
+    fill_and_tell("gpu:0", "too much", atof(getenv("HELIO_TEST_MEGABYTES")));
+    fill_and_tell("gpu:0", "goes on", 1);
+    HELIO_DEVICE("gpu:0") {
+      assert_true(helio_item(helio_sum(helio_fill(HELIO_SHAPE(100), 3))) == 300);
+    }
+  }
+}
+
+/* What the child has told of its fill, in megabytes. */
+static double told_megabytes(const char *what) {
+  char begin[40];
+  unsigned long long bytes = 0;
+  snprintf(begin, sizeof begin, "\n%s: ", what);
+  const char *line = strstr(end.output, begin);
+  if (!line || sscanf(line + strlen(begin), "%llu bytes", &bytes) != 1) fail_msg("no %s in: %s", what, end.output);
+  return (double)bytes / 1048576;
+}
+
+/* Of a card: what is taken for a little, for 96 MB, and for a little of another part; from … to. */
+typedef struct memory_case {
+  const char *card, *settings;
+  double little[2], much[2], other[2];
+  int too_much;
+  const char *error;
+} memory_case;
+
+static const memory_case memory_cases[] = {
+    {"1G", "HELIO_MEMORY_GROWTH=1", {0.001, 64}, {96, 200}, {0}, 1000, "limit none"},
+    {"1G", "HELIO_MEMORY_GROWTH=0", {900, 1024}, {900, 1024}, {0}, 1000, "limit "},
+    {"1G", "HELIO_MEMORY_LIMIT=256M", {0.001, 64}, {96, 256}, {0}, 200, "limit 256.0 MiB"},
+    {"1G", "HELIO_MEMORY_LIMIT=256M HELIO_MEMORY_GROWTH=0", {255, 256}, {255, 256}, {0}, 200, "limit 256.0 MiB"},
+    {"1G", "HELIO_MEMORY_FRACTION=0.4", {0.001, 64}, {96, 409.6}, {0}, 400, "limit 409.6 MiB"},
+    {"1G", "HELIO_MEMORY_FRACTION=0.4 HELIO_MEMORY_GROWTH=0", {409, 409.6}, {409, 409.6}, {0}, 400, "limit 409.6 MiB"},
+    {"1G",
+     "HELIO_MEMORY_FRACTION=0.4 HELIO_MEMORY_GROWTH=0 HELIO_LOGICAL_DEVICES=gpu:0=2",
+     {204, 204.8},
+     {204, 204.8},
+     {409, 409.6},
+     200,
+     "limit 204.8 MiB"},
+    {"4G",
+     "HELIO_MEMORY_GROWTH=0 HELIO_LOGICAL_DEVICES=gpu:0=1024M,1024M",
+     {1023, 1024},
+     {1023, 1024},
+     {2047, 2048},
+     1000,
+     "limit 1.0 GiB"},
+};
+
+static void expect_between(const char *what, const double range[2], const memory_case *c) {
+  double told = told_megabytes(what);
+  if (told < range[0] || told > range[1])
+    fail_msg("%s: %g MB for %s, not %g to %g", c->settings, told, what, range[0], range[1]);
+}
+
+static void test_memory(void **state) {
+  (void)state;
+  for (size_t i = 0; i < 2 * COUNT_OF(memory_cases); i++) {
+    const memory_case *c = &memory_cases[i / 2];
+    char settings[300], options[60];
+    snprintf(settings, sizeof settings, "%s HELIO_TEST_MEGABYTES=%d", c->settings, c->too_much);
+    snprintf(options, sizeof options, "--%s 1 --memory %s", vendors[i % 2], c->card);
+    run_strategy_job(vendors[i % 2], settings, options, "memory");
+    assert_ended(end, 0);
+    expect_between("little", c->little, c);
+    expect_between("much", c->much, c);
+    if (c->other[1] > 0) expect_between("other", c->other, c);
+    assert_says(end, "too much: HELIO_OUT_OF_MEMORY: out of memory on ");
+    assert_says(end, c->error);
+    assert_true(told_megabytes("goes on") <= (c->other[1] > 0 ? c->other[1] : c->much[1]));
+  }
+}
+
+/* ---- two vendors and the processor ---- */
+
+static void job_mixed(void **state) {
+  static const char *const devices[] = {"cuda:0", "hip:0", "cpu:0"};
+  static const double weights[] = {3, 2, 1};
+  static const lesson lessons[] = {
+      {IMAGES, SEQUENTIAL, ADAM, HELIO_FLOAT64, 12, 3, true, 0, "reduce-to-one", MIXED},
+      {WORDS, FUNCTIONAL, MOMENTUM, HELIO_FLOAT64, 7, 3, true, 0, "reduce-to-one", MIXED},
+      {REGULARIZED, OWN, CLIPPED, HELIO_FLOAT64, 10, 3, true, 0, "reduce-to-one", MIXED},
+      {NORMALIZED, LATE, ACCUMULATED, HELIO_FLOAT64, 12, 3, true, 0, "reduce-to-one", MIXED},
+  };
+  record expected, found;
+  (void)state;
+  for (size_t i = 0; i < 2 * COUNT_OF(lessons); i++) {
+    lesson l = lessons[i / 2];
+    if (i % 2) l.type = HELIO_FLOAT32;
+    HELIO_POOL {
+      train_on_cpu(&l, &expected);
+      helio_strategy *strategy = mirrored_on(devices, 3, weights, l.collective);
+      take_steps(strategy, &l, step_by_replicas, &found);
+      assert_int_equal(helio_num_replicas(strategy), 3);
+      assert_law(&l, &found, &expected, i % 2 ? &in_f32 : &in_f64);
+    }
+  }
+}
+
+static void test_mixed(void **state) {
+  (void)state;
+  for (int seed = 1; seed <= 2; seed++) {
+    char options[60];
+    snprintf(options, sizeof options, "--cuda 1 --hip 1 --seed %d", seed);
+    run_strategy_job("cuda,hip", "", options, "mixed");
+    assert_ended(end, 0);
+  }
+}
+
+/* ---- lost devices ---- */
+
+/* Of each device, so that a test knows when to lose one: "step 3: cuda:1 launch 240 copy 80". */
+static void tell_counts(int step) {
+  for (int i = 0; i < 6; i++) {
+    sim_counters c = counters_of(i < 3 ? SIM_CUDA : SIM_HIP, i % 3);
+    printf("step %d: %s:%d launch %llu copy %llu\n", step, i < 3 ? "cuda" : "hip", i % 3,
+           (unsigned long long)c.occasions[SIM_LAUNCH], (unsigned long long)c.occasions[SIM_COPY]);
+  }
+}
+
+/* A call that failed because a device did left the strategy without it, and nothing else is wrong. */
+static void go_on(helio_strategy *strategy) {
+  helio_retry(strategy, NULL);
+  assert_ok(helio_error_pending());
+}
+
+/* Over and over until it was taken. Its loss is not a number if a device was lost behind it. */
+static void step_through_losses(helio_strategy *strategy, trainer *t, helio_distributed_iterator *batches, record *r) {
+  helio_values *batch = helio_next_values(batches), *results;
+  while (!batch && helio_retry(strategy, NULL)) batch = helio_next_values(batches);
+  assert_made(batch);
+  do {
+    results = helio_run(strategy, train_step, t, batch);
+  } while (!results && helio_retry(strategy, &batch));
+  assert_ok(helio_error_pending());
+  helio_tensor *loss = results ? helio_reduce(strategy, HELIO_SUM, helio_values_part(results, 0)) : NULL;
+  r->losses[t->step] = loss ? helio_item(loss) : NAN;
+  if (helio_error_pending()) {
+    r->losses[t->step] = NAN;
+    go_on(strategy);
+  }
+  if (t->step == 0) note_variables(r, t);
+  tell_counts(t->step);
+}
+
+/* All weights, and the losses that were not lost. */
+static void assert_same_weights(const lesson *l, const record *found, const record *expected) {
+  int known = 0;
+  for (int i = 0; i < expected->variables; i++) {
+    int start = expected->start[i], count = expected->start[i + 1] - start;
+    assert_close(l, "weight", i, error_of(found->weights + start, expected->weights + start, count), in_f64.weight);
+  }
+  for (int i = 0; i < STEPS; i++) {
+    if (isnan(found->losses[i])) continue;
+    assert_close(l, "loss", i, error_of(&found->losses[i], &expected->losses[i], 1), in_f64.loss);
+    known++;
+  }
+  assert_true(known >= STEPS - 1);
+}
+
+/* On three devices, HELIO_TEST_DEVICES with commas between them. */
+static void job_lose(void **state) {
+  char names[3][20];
+  const char *devices[] = {names[0], names[1], names[2]};
+  lesson l = {IMAGES, SEQUENTIAL, ADAM, HELIO_FLOAT64, 12, 3, false, 0, getenv("HELIO_COLLECTIVE"), MIXED};
+  record expected, found;
+  (void)state;
+  assert_int_equal(sscanf(getenv("HELIO_TEST_DEVICES"), "%19[^,],%19[^,],%19s", names[0], names[1], names[2]), 3);
+  if (!strstr(getenv("HELIO_TEST_DEVICES"), "cpu")) l.place = MIRRORED;
+  train_on_cpu(&l, &expected);
+  HELIO_POOL {
+    helio_strategy *strategy = mirrored_on(devices, 3, NULL, l.collective);
+    take_steps(strategy, &l, step_through_losses, &found);
+    printf("%d replicas are left\n", helio_num_replicas(strategy));
+  }
+  assert_same_weights(&l, &found, &expected);
+}
+
+typedef struct loss_case {
+  const char *backends, *gpus, *devices, *collective, *lost;
+} loss_case;
+
+static const loss_case loss_cases[] = {
+    {"cuda", "--cuda 3", "cuda:0,cuda:1,cuda:2", "nccl", "cuda:1"},
+    {"cuda", "--cuda 3", "cuda:0,cuda:1,cuda:2", "reduce-to-one", "cuda:0"},
+    {"hip", "--hip 3", "hip:0,hip:1,hip:2", "rccl", "hip:2"},
+    {"cuda,hip", "--cuda 1 --hip 1", "cuda:0,hip:0,cpu:0", "reduce-to-one", "hip:0"},
+    {"cuda,hip", "--cuda 1 --hip 1", "cuda:0,hip:0,cpu:0", "reduce-to-one", "cuda:0"},
+};
+
+static void run_loss(const loss_case *c, const char *fault) {
+  char settings[200], options[200];
+  snprintf(settings, sizeof settings, "HELIO_TEST_DEVICES=%s HELIO_COLLECTIVE=%s HELIO_LOG=warning", c->devices,
+           c->collective);
+  snprintf(options, sizeof options, "%s%s%s", c->gpus, fault[0] ? " --fault " : "", fault);
+  run_strategy_job(c->backends, settings, options, "lose");
+  assert_ended(end, 0);
+}
+
+/* How many there were at the end of a step. */
+static int told_count(const loss_case *c, int step, bool copies) {
+  char begin[60];
+  int launches, copied;
+  snprintf(begin, sizeof begin, "step %d: %s launch ", step, c->lost);
+  const char *line = strstr(end.output, begin);
+  if (!line || sscanf(line + strlen(begin), "%d copy %d", &launches, &copied) != 2)
+    fail_msg("no \"%s\" in: %s", begin, end.output);
+  return copies ? copied : launches;
+}
+
+/* At several places of a step in the middle of a training. */
+static void check_losses(const loss_case *c) {
+  enum { STEP = 4, PLACES = 3 };
+  int first[2], last[2];
+  run_loss(c, "");
+  assert_says(end, "3 replicas are left");
+  for (int copies = 0; copies < 2; copies++) {
+    first[copies] = told_count(c, STEP - 1, copies) + 1;
+    last[copies] = told_count(c, STEP, copies);
+    assert_true(last[copies] - first[copies] >= PLACES);
+  }
+  for (int i = 0; i < 2 * PLACES; i++) {
+    bool copies = i % 2;
+    int number = first[copies] + (last[copies] - first[copies]) * (i / 2) / (PLACES - 1);
+    char fault[60];
+    snprintf(fault, sizeof fault, "lost:%s:%d@%s", copies ? "copy" : "launch", number, c->lost);
+    run_loss(c, fault);
+    if (!strstr(end.output, "2 replicas are left")) fail_msg("%s: %s", fault, end.output);
+    assert_says(end, "lost replica ");
+  }
+}
+
+static void test_losses(void **state) {
+  (void)state;
+  for (size_t i = 0; i < COUNT_OF(loss_cases); i++) check_losses(&loss_cases[i]);
+}
+
+int main(int argc, char **argv) {
+  static const struct CMUnitTest jobs[] = {
+      {"parts", job_parts, NULL, NULL, NULL},
+      {"memory", job_memory, NULL, NULL, NULL},
+      {"mixed", job_mixed, NULL, NULL, NULL},
+      {"lose", job_lose, NULL, NULL, NULL},
+  };
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_mixed),
+      cmocka_unit_test(test_losses),
+  };
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  for (size_t i = 0; argc > 1 && i < COUNT_OF(jobs); i++) {
+    const struct CMUnitTest one[] = {jobs[i]};
+    if (strcmp(argv[1], jobs[i].name) == 0) return cmocka_run_group_tests(one, NULL, start_afresh);
+  }
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
