@@ -72,7 +72,9 @@ static void train(course *c, helio_on_failure on_failure) {
     helio_strategy *strategy = helio_mirrored(.devices = {"gpu:0", "gpu:1"}, .collective = on_cuda() ? "nccl" : "rccl",
                                               .on_failure = on_failure);
     assert_made(strategy);
-    assert_made(train_digits(model_of(strategy), REPLICAS, helio_callback(.user = c, .batch_end = look)));
+    helio_model *model = model_of(strategy);
+    assert_made(train_digits(model, REPLICAS, helio_callback(.user = c, .batch_end = look)));
+    helio_release(model);
   }
 }
 

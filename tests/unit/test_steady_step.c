@@ -121,10 +121,28 @@ static helio_strategy *strategy_of(int replicas, helio_on_failure on_failure) {
   return strategy;
 }
 
+static bool has_taken_buffers(const course *c) {
+  for (int i = 0; i < c->replicas; i++) {
+    if (spent(c, i, WRAP_BUFFERS) || spent(c, i, WRAP_HOST_BUFFERS)) return true;
+  }
+  return false;
+}
+
+/* How far the thread that reads ahead has come by the first steps is up to the system: where it is kept waiting it may
+ * need one buffer more later. So a training in which that happened is repeated some times. */
 static void train_on(course *c, helio_on_failure on_failure) {
+  enum { ATTEMPTS = 5 };
+  const course fresh = *c;
   make_samples((int64_t)STEPS * c->replicas * ROWS);
-  HELIO_POOL assert_made(train(model_of(strategy_of(c->replicas, on_failure)), c));
-  assert_ok(helio_shutdown());
+  for (int attempt = 0; attempt == 0 || (attempt < ATTEMPTS && has_taken_buffers(c)); attempt++) {
+    *c = fresh;
+    HELIO_POOL {
+      helio_model *model = model_of(strategy_of(c->replicas, on_failure));
+      assert_made(train(model, c));
+      helio_release(model);
+    }
+    assert_ok(helio_shutdown());
+  }
 }
 
 /* `waits` in each step, of each replica. */
@@ -199,6 +217,7 @@ static void bad_data_is_found_before_the_commit(void **state) {
     assert_int_equal(c.step, 0);
     assert_ok(helio_tensor_read(helio_variable_copy(kernel, 1), behind, sizeof behind));
     assert_memory_equal(before, behind, sizeof before);
+    helio_release(model);
   }
   assert_ok(helio_shutdown());
 }
