@@ -209,8 +209,9 @@ static void abort_some_time(group *g) {
   }
 }
 
-/* gpusim sees what is harmless here: where collectives that copy by themselves end in the middle, a rank whose call had
- * ended well writes to what another, which was aborted in that call, still reads into memory that counts as undefined.
+/* Left out on gpusim, which tells a missing wait that was not examined to its end: where collectives that copy by
+ * themselves end in the middle, a rank whose call had ended well writes to what another, which was aborted in that
+ * call, still reads into memory that counts as undefined.
  */
 static bool reads_behind_an_abort(const group *g) {
   return on_vendor() && strstr(g->choice.collective.name, "ccl") == NULL;
