@@ -24,6 +24,11 @@ static void message(const char *path, const char *format, va_list arguments) {
   fputc('\n', stderr);
 }
 
+bool command_ends_in(const char *text, const char *ending) {
+  size_t length = strlen(text), end = strlen(ending);
+  return length >= end && strcmp(text + length - end, ending) == 0;
+}
+
 int command_usage_error(const char *path, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
@@ -45,6 +50,10 @@ int command_library_failure(const char *path) {
   helio_status status = helio_error_take(&error);
   if (!status) status = HELIO_OUT_OF_MEMORY;
   return command_failure(path, "%s", error.message[0] ? error.message : helio_status_text(status));
+}
+
+void command_set_log_level(helio_log_level level) {
+  if (!getenv("HELIO_LOG")) helio_set_log_level(level);
 }
 
 int command_unknown(const char *path, const char *kind, const char *word, const char *const *names, int count) {

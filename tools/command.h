@@ -66,6 +66,8 @@ const command *command_find(const command *parent, const char *path, const char 
 
 void command_print_help(const command *self, const char *path);
 
+bool command_ends_in(const char *text, const char *ending);
+
 /* Each writes "PATH: message" to standard error and returns the exit status that belongs to it. */
 int command_usage_error(const char *path, const char *format, ...) HELIO_PRINTF(2, 3);
 int command_failure(const char *path, const char *format, ...) HELIO_PRINTF(2, 3);
@@ -77,6 +79,9 @@ int command_real(const command_line *line, const command_option *options, int op
 
 /* The library's pending error, which is taken; where there is none, it was this command that had no memory. */
 int command_library_failure(const char *path);
+
+/* What the library tells, unless the environment says it (HELIO_LOG). */
+void command_set_log_level(helio_log_level level);
 
 /* "unknown KIND 'WORD'; did you mean 'NAME'?" */
 int command_unknown(const char *path, const char *kind, const char *word, const char *const *names, int count);

@@ -32,12 +32,25 @@ static void visit_all(visitor function) {
  * What stands in a place
  */
 
-typedef enum place { NOTHING_KNOWN, FILES, FOLDERS } place;
+typedef enum place { NOTHING_KNOWN, FILES, FOLDERS, SAVED_MODELS } place;
 
 /* Told by what help calls it. */
 static place place_of(const char *name) {
   if (name && strstr(name, "FILE")) return FILES;
   return name && (strstr(name, "FOLDER") || strstr(name, "DIR")) ? FOLDERS : NOTHING_KNOWN;
+}
+
+static place place_of_operands(const command *self) {
+  return self == &command_eval || self == &command_predict ? SAVED_MODELS : place_of(self->operands);
+}
+
+/* What a shell may offer for the option. A loss has other names, too, so that they are no choices: these are the ones
+ * that a message lists. */
+static const char *words_of(const command_option *option) {
+  static const char losses[] =
+      "mean_squared_error|mean_absolute_error|huber_loss|binary_crossentropy|"
+      "categorical_crossentropy|sparse_categorical_crossentropy|kl_divergence|cosine_similarity";
+  return strcmp(option->name, "loss") == 0 ? losses : option->choices;
 }
 
 /* "a|b|c" as "a b c". */
@@ -79,9 +92,9 @@ static void bash_values(const command *self, const char *path) {
   for (const command_option *option = self->options; option && option->name; option++) {
     if (!option->argument) continue;
     printf("    '%s --%s') ", path, option->name);
-    if (option->choices) {
+    if (words_of(option)) {
       printf("values='");
-      print_choices(option->choices);
+      print_choices(words_of(option));
       printf("' ;;\n");
     } else {
       printf("%s;;\n", actions[place_of(option->argument)]);
@@ -90,12 +103,13 @@ static void bash_values(const command *self, const char *path) {
 }
 
 static void bash_words(const command *self, const char *path) {
+  static const char *const files[] = {"", "          files=f\n", "          files=d\n", "          files=m\n"};
   printf("        '%s')\n          options='--help", path);
   for (const command_option *option = self->options; option && option->name; option++) printf(" --%s", option->name);
   printf("'\n          words='");
   for (int i = 0; self->subcommands && self->subcommands[i]; i++) printf(" %s", self->subcommands[i]->name);
   print_choices(self->operand_words);
-  printf("'\n%s          ;;\n", place_of(self->operands) ? "          files=f\n" : "");
+  printf("'\n%s          ;;\n", files[place_of_operands(self)]);
 }
 
 static void print_bash(void) {
@@ -122,7 +136,12 @@ static void print_bash(void) {
          "  esac\n"
          "  mapfile -t COMPREPLY < <(\n"
          "    compgen -W \"$values\" -- \"$current\"\n"
-         "    if [[ -n $files ]]; then compgen -\"$files\" -- \"$current\"; fi\n"
+         "    if [[ $files == m ]]; then\n"
+         "      compgen -f -X '!*.safetensors' -- \"$current\"\n"
+         "      compgen -d -- \"$current\"\n"
+         "    elif [[ -n $files ]]; then\n"
+         "      compgen -\"$files\" -- \"$current\"\n"
+         "    fi\n"
          "  )\n"
          "  if [[ -n $files ]]; then compopt -o filenames 2>/dev/null; fi\n"
          "} &&\n"
@@ -145,9 +164,9 @@ static void zsh_values(const command *self, const char *path) {
   for (const command_option *option = self->options; option && option->name; option++) {
     if (!option->argument) continue;
     printf("    '%s --%s') ", path, option->name);
-    if (option->choices) {
+    if (words_of(option)) {
       printf("compadd -- ");
-      print_choices(option->choices);
+      print_choices(words_of(option));
     } else {
       printf("%s", actions[place_of(option->argument)]);
     }
@@ -168,7 +187,9 @@ static void zsh_words(const command *self, const char *path) {
     zsh_quote(self->subcommands[i]->name, self->subcommands[i]->summary);
   }
   print_choices(self->operand_words);
-  printf(")\n%s      ;;\n", place_of(self->operands) ? "      files=yes\n" : "");
+  place files = place_of_operands(self);
+  printf(")\n%s%s      ;;\n", files ? "      files=yes\n" : "",
+         files == SAVED_MODELS ? "      pattern=(-g '*.safetensors')\n" : "");
 }
 
 static void print_zsh(void) {
@@ -176,7 +197,7 @@ static void print_zsh(void) {
          "# Completion of helio for zsh, written by 'helio completion zsh'.\n"
          "_helio() {\n"
          "  local command=helio word previous=${words[CURRENT-1]} files=''\n"
-         "  local -a options choices\n"
+         "  local -a options choices pattern\n"
          "  for word in \"${(@)words[2,CURRENT-1]}\"; do\n");
   print_walk();
   printf("  done\n"
@@ -193,7 +214,7 @@ static void print_zsh(void) {
          "    _describe -o option options\n"
          "    return\n"
          "  fi\n"
-         "  if [[ -n $files ]]; then _files; fi\n"
+         "  if [[ -n $files ]]; then _files \"${pattern[@]}\"; fi\n"
          "  if (( $#choices )); then _describe word choices; fi\n"
          "}\n"
          "if [[ ${funcstack[1]} == _helio ]]; then _helio \"$@\"; else compdef _helio helio; fi\n");
@@ -217,9 +238,9 @@ static void fish_option(const command_option *option, const char *path) {
   static const char *const actions[] = {"-x ", "-rF ", "-xa '(__fish_complete_directories)' "};
   fish_begin(path);
   printf("-l %s ", option->name);
-  if (option->choices) {
+  if (words_of(option)) {
     printf("-xa '");
-    print_choices(option->choices);
+    print_choices(words_of(option));
     printf("' ");
   } else if (option->argument) {
     printf("%s", actions[place_of(option->argument)]);
@@ -240,7 +261,7 @@ static void fish_words(const command *self, const char *path) {
     print_choices(self->operand_words);
     printf("'\n");
   }
-  if (place_of(self->operands)) {
+  if (place_of_operands(self)) { /* fish, which cannot leave files out, offers all of them */
     fish_begin(path);
     printf("-F\n");
   }

@@ -119,8 +119,10 @@ static helio_status count_steps_taken(void *user, helio_training *t) {
 }
 
 /* A training that goes on has the rate of its checkpoint, unless the command line names one. */
-static helio_status take_rate(void *user, helio_training *t) {
-  const tally *count = user;
+static helio_status begin_training(void *user, helio_training *t) {
+  tally *count = user;
+  count->steps = count->begun = t->total_steps;
+  command_set_log_level(HELIO_LOG_WARNING);
   return count->rate > 0 && t->total_steps > 0 ? helio_optimizer_set_learning_rate(t->optimizer, count->rate)
                                                : HELIO_OK;
 }
@@ -134,8 +136,9 @@ static helio_status end_epoch(void *user, helio_training *t) {
 
 static void add_callbacks(const course *c, session *s, helio_callback **callbacks) {
   int count = 0;
-  callbacks[count++] = helio_callback(.user = &s->tally, .train_begin = take_rate, .epoch_begin = count_steps_taken,
-                                      .batch_end = count_steps_taken, .epoch_end = end_epoch);
+  callbacks[count++] =
+      helio_callback(.user = &s->tally, .train_begin = begin_training, .epoch_begin = count_steps_taken,
+                     .batch_end = count_steps_taken, .epoch_end = end_epoch);
   if (c->log) callbacks[count++] = helio_json_logger(c->log);
   if (c->tensorboard) callbacks[count++] = helio_tensorboard(c->tensorboard);
   if (c->timeline) callbacks[count++] = helio_timeline(c->timeline);
@@ -161,6 +164,8 @@ static helio_history *fit(const course *c, session *s) {
                          .verbose = c->quiet || c->json ? HELIO_QUIET : HELIO_VERBOSE};
   if (l->test_x) o.validation = lesson_batches(l, l->test_x, l->test_y, validation_batch(c, s), 0);
   add_callbacks(c, s, o.callbacks);
+  /* From which file, epoch and step a training goes on is the library's to say. */
+  if (c->resume && !c->quiet && !c->json) command_set_log_level(HELIO_LOG_INFO);
   return helio_error_pending() ? NULL : helio_fit_with(&o);
 }
 
@@ -168,8 +173,15 @@ static helio_history *fit(const course *c, session *s) {
  * What is left of it
  */
 
-static int save(const course *c, const session *s) {
+static bool is_nonsense(const helio_history *history) {
+  int epochs = helio_history_epochs(history);
+  return epochs > 0 && !isfinite(helio_history_value(history, "loss", epochs - 1));
+}
+
+/* A model that tells nothing but NaN must not take the place of a good one. */
+static int save(const course *c, const session *s, const helio_history *history) {
   if (!c->save) return EXIT_SUCCESS;
+  if (is_nonsense(history)) return command_failure(c->path, "the model was not saved: it can only say NaN");
   return helio_save_model(s->model, c->save) == HELIO_OK ? EXIT_SUCCESS : command_library_failure(c->path);
 }
 
@@ -181,15 +193,14 @@ static int plot(const course *c, const session *s, const helio_history *history)
 
 /* It is no failure, but nobody wants it. */
 static void warn_of_nonsense(const course *c, const helio_history *history) {
-  int epochs = helio_history_epochs(history);
-  if (epochs == 0 || isfinite(helio_history_value(history, "loss", epochs - 1))) return;
+  if (!is_nonsense(history)) return;
   command_failure(c->path,
                   "warning: the loss is no number any more; a smaller --lr may help, or data without empty cells");
 }
 
 static int finish(const course *c, session *s, const helio_history *history) {
   int signal = helio_history_signal(history);
-  int saved = signal ? EXIT_SUCCESS : save(c, s), drawn = signal ? EXIT_SUCCESS : plot(c, s, history);
+  int saved = signal ? EXIT_SUCCESS : save(c, s, history), drawn = signal ? EXIT_SUCCESS : plot(c, s, history);
   if (c->json) report_json(s, history);
   if (!c->json && !c->quiet) report_text(s, history);
   if (!c->json && !c->quiet && !signal) report_files(c, saved == EXIT_SUCCESS, drawn == EXIT_SUCCESS);

@@ -39,7 +39,7 @@ static void print_devices(const session *s) {
 
 static void print_rate(const course *c, const session *s) {
   if (c->scaling == HELIO_SCALE_NONE || s->device_count == 1) {
-    printf(" with a rate of %g\n", s->rate);
+    printf(" with a rate of %g%s\n", s->rate, c->scaling == HELIO_SCALE_NONE ? "" : ", not scaled for one replica");
     return;
   }
   double factor = c->scaling == HELIO_SCALE_LINEAR ? s->device_count : sqrt(s->device_count);
@@ -88,6 +88,10 @@ static double samples_per_second(const session *s) {
 void report_text(const session *s, const helio_history *history) {
   int epochs = helio_history_epochs(history);
   if (epochs == 0) return;
+  if (s->tally.begun > 0 && s->tally.steps == s->tally.begun) {
+    printf("Nothing was left to do: step %" PRId64 " had been reached before; more --epochs or --steps go on from it\n",
+           s->tally.begun);
+  }
   printf("After %d epoch%s, %" PRId64 " step%s:", epochs, epochs == 1 ? "" : "s", s->tally.steps,
          s->tally.steps == 1 ? "" : "s");
   for (int i = 0; i < helio_history_count(history); i++) {

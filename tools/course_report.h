@@ -9,6 +9,7 @@
 typedef struct tally {
   int64_t limit;   /* of steps, behind which it ends; 0: none */
   double rate;     /* that the command line asks for; 0: none */
+  int64_t begun;   /* steps that a checkpoint had */
   int64_t steps;   /* since the training began, resumed ones among them */
   int64_t samples; /* of the epochs that ended */
   double seconds;  /* for these, without validation */

@@ -10,6 +10,7 @@
 
 #include "data_sources.h"
 #include "output.h"
+#include "runtime/nearest.h"
 
 int data_count(char *const *list) {
   int count = 0;
@@ -23,7 +24,11 @@ int data_check_name(const char *path, const char *name) {
   int count = data_count(names), status = EXIT_SUCCESS;
   bool known = false;
   for (int i = 0; i < count; i++) known |= strcmp(names[i], name) == 0;
-  if (!known) status = command_unknown(path, "set of data", name, (const char *const *)names, count);
+  bool near = hi_nearest(name, (const char *const *)names, count);
+  if (!known && near) status = command_unknown(path, "set of data", name, (const char *const *)names, count);
+  if (!known && !near) {
+    status = command_usage_error(path, "unknown set of data '%s'; 'helio data list' lists those that there are", name);
+  }
   free(names);
   return status;
 }

@@ -5,6 +5,9 @@
 
 #include "command.h"
 
+/* The known sets, for shells to offer; tests/scripts/completion.sh compares them with what the library knows. */
+#define DATA_WORDS "mnist|fashion-mnist|reuters|imdb"
+
 extern const command command_data_list;
 extern const command command_data_get;
 extern const command command_data_show;

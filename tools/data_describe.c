@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "output.h"
 
 /* A new part of the file. */
@@ -131,15 +132,10 @@ static const format formats[] = {
 
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
-static bool ends_in(const char *text, const char *ending) {
-  size_t length = strlen(text), end = strlen(ending);
-  return length >= end && strcmp(text + length - end, ending) == 0;
-}
-
 static const format *format_by_name(const char *path) {
   for (int i = 0; i < FORMATS; i++) {
     for (int k = 0; k < 4 && formats[i].endings[k]; k++) {
-      if (ends_in(path, formats[i].endings[k])) return &formats[i];
+      if (command_ends_in(path, formats[i].endings[k])) return &formats[i];
     }
   }
   return NULL;

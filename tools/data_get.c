@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "data.h"
+#include "data/folders.h"
 #include "download.h"
 #include "late.h"
 #include "output.h"
@@ -33,6 +34,7 @@ typedef struct request {
   const command_line *line;
   const char *set;
   char folder[PATH_MAX]; /* where the files go */
+  hi_folders made;       /* for that */
   int64_t timeout;
   json_t *results;
 } request;
@@ -120,19 +122,6 @@ static void warn_of_others(const request *self) {
 /* ---------------------------------------------------------------------------------------------------------------------
  * Getting
  */
-
-/* Makes a folder and those above it; false with errno. Others need not look into a cache: 0700, as XDG has it. */
-static bool make_folders(const char *folder, mode_t mode) {
-  char path[PATH_MAX];
-  snprintf(path, sizeof path, "%s", folder);
-  for (char *at = path + 1; *at; at++) {
-    if (*at != '/') continue;
-    *at = '\0';
-    if (mkdir(path, mode) != 0 && errno != EEXIST) return false;
-    *at = '/';
-  }
-  return mkdir(path, mode) == 0 || errno == EEXIST;
-}
 
 static bool exists(const char *folder, const char *name) {
   char path[PATH_MAX];
@@ -250,7 +239,7 @@ static int check_places(const command_line *line) {
   return command_usage_error(line->path, "--from takes http://, https://, file:// or a folder, not '%s'", from);
 }
 
-/* Where the files go, which is made. */
+/* Where the files go, which is made. Others need not look into a cache: 0700, as XDG has it. */
 static int make_target(request *self) {
   const char *to = self->line->values[TO];
   char *cache = helio_data_cache();
@@ -262,10 +251,11 @@ static int make_target(request *self) {
     return command_failure(self->line->path, "there is no cache folder, because neither XDG_CACHE_HOME nor HOME is an "
                                              "absolute path; --to FOLDER names another one");
   }
-  bool fits = length < (int)sizeof self->folder;
-  if (fits && make_folders(self->folder, to ? 0777 : 0700)) return EXIT_SUCCESS;
-  if (!fits) errno = ENAMETOOLONG;
-  return command_failure(self->line->path, "cannot make the folder %s: %s", self->folder, strerror(errno));
+  if (length >= (int)sizeof self->folder) {
+    return command_failure(self->line->path, "cannot make the folder %s: %s", self->folder, strerror(ENAMETOOLONG));
+  }
+  if (hi_folders_make(&self->made, self->folder, to ? 0777 : 0700) == HELIO_OK) return EXIT_SUCCESS;
+  return command_failure(self->line->path, "%s", self->made.problem);
 }
 
 static int get(request *self) {
@@ -275,6 +265,7 @@ static int get(request *self) {
   if (status != EXIT_SUCCESS) return status;
   bool is_folder = from && !strstr(from, "://");
   status = is_folder ? get_from_folder(self, from) : get_from_url(self, from);
+  if (status != EXIT_SUCCESS) hi_folders_remove_empty(self->folder, self->made.made);
   if (status != EXIT_SUCCESS) return status;
   warn_of_others(self);
   return finish(self);
@@ -308,6 +299,7 @@ const command command_data_get = {
         "SHA-256 is right. --from takes another place that has the same files: http://, https://, file:// or\n"
         "a folder.",
     .operands = "NAME",
+    .operand_words = DATA_WORDS,
     .options = options,
     .run = run_get,
 };

@@ -331,6 +331,7 @@ const command command_data_show = {
         "Reads IDX (plain or .gz), .npy, .npz, .csv, .tsv and .safetensors. The name of a known set stands for\n"
         "its files.",
     .operands = "FILE...",
+    .operand_words = DATA_WORDS,
     .options = options,
     .run = run_show,
 };

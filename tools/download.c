@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/replacement.h"
 #include "late.h"
 #include "output.h"
 #include "progress.h"
@@ -127,6 +128,10 @@ static void set_options(transfer *t) {
   late.curl_easy_setopt(handle, CURLOPT_RANGE, range);
 }
 
+static download_status cannot_write(download *job, const char *part, int cause) {
+  return fail(job, DOWNLOAD_FAILED, "cannot write %s: %s%s", part, strerror(cause), hi_write_advice(cause));
+}
+
 /* " N bytes so far are kept …" */
 static void explain_part(transfer *t) {
   struct stat about;
@@ -171,7 +176,7 @@ static download_status explain(transfer *t, CURLcode code) {
     t->resume_refused = true;
     break;
   case CURLE_WRITE_ERROR:
-    if (t->write_error) return fail(job, DOWNLOAD_FAILED, "cannot write %s: %s", t->part, strerror(t->write_error));
+    if (t->write_error) return cannot_write(job, t->part, t->write_error);
     if (t->too_large) {
       return fail(job, DOWNLOAD_FAILED, "%s: refused, because more than %" PRIu64 " bytes came", job->url,
                   most_bytes(job->expected));
@@ -189,7 +194,7 @@ static download_status run_transfer(transfer *t) {
   t->resume_refused = t->too_large = false;
   t->error[0] = '\0';
   if (ftruncate(t->descriptor, (off_t)t->first) != 0 || lseek(t->descriptor, (off_t)t->first, SEEK_SET) < 0) {
-    return fail(t->job, DOWNLOAD_FAILED, "cannot write %s: %s", t->part, strerror(errno));
+    return cannot_write(t->job, t->part, errno);
   }
   t->handle = late.curl_easy_init();
   if (!t->handle) return fail(t->job, DOWNLOAD_FAILED, "libcurl cannot be started");
@@ -215,7 +220,7 @@ static int open_part(download *self, const char *part) {
   for (;;) {
     int descriptor = open(part, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor < 0) {
-      fail(self, DOWNLOAD_FAILED, "cannot write %s: %s", part, strerror(errno));
+      cannot_write(self, part, errno);
       return -1;
     }
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
@@ -279,7 +284,7 @@ static void sync_folder(const char *path) {
 
 static download_status put_in_place(transfer *t) {
   if (fsync(t->descriptor) != 0) {
-    return fail(t->job, DOWNLOAD_FAILED, "cannot write %s: %s", t->part, strerror(errno));
+    return cannot_write(t->job, t->part, errno);
   }
   if (rename(t->part, t->job->path) != 0) {
     return fail(t->job, DOWNLOAD_FAILED, "cannot rename %s to %s: %s", t->part, t->job->path, strerror(errno));

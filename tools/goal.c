@@ -2,6 +2,7 @@
 #include "goal.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,36 @@ static void choose_metrics(goal *g) {
   g->metrics[1] = NULL;
 }
 
+/* A label for each sample that cannot be the number of its class. */
+static bool is_no_class(const helio_array *labels, int64_t classes, double *label) {
+  helio_array *numbers = helio_array_cast((helio_array *)labels, HELIO_FLOAT64);
+  const double *values = helio_array_data(numbers);
+  for (int64_t i = 0; values && i < helio_array_elements(numbers); i++) {
+    *label = values[i];
+    if (!(*label >= 0 && *label < (double)classes && *label == floor(*label))) return true;
+  }
+  return false;
+}
+
+/* Of a model that tells classes: one number for each sample must be that of its class. */
+static int check_classes(const goal *g, const helio_shape *output, const helio_array *labels, const char *path) {
+  double label = 0;
+  helio_shape shape = labels ? helio_array_shape(labels) : (helio_shape){0};
+  bool single = shape.rank == 1 || (shape.rank == 2 && shape.extent[1] == 1);
+  bool classes = output->rank == 2 && output->extent[1] > 1 && strstr(g->loss, "categorical_crossentropy");
+  if (!classes || !single || is_class_of_each(labels)) return EXIT_SUCCESS;
+  long long last = output->extent[1] - 1;
+  if (is_no_class(labels, output->extent[1], &label)) {
+    return command_failure(
+        path,
+        "the labels are not classes: the model tells %lld of them, whole numbers from 0 to %lld, but "
+        "there is %g; another model, or --loss mean_squared_error, is for numbers",
+        last + 1, last, label);
+  }
+  return command_failure(path, "the labels are %s: classes are whole numbers of an integer type, from 0 to %lld",
+                         helio_type_name(helio_array_type(labels)), last);
+}
+
 int goal_choose(goal *g, helio_model *model, lesson *l, const char *loss, const char *path) {
   helio_shape output = {0};
   char *activation = output_shape(model, l, &output) ? goal_activation(model) : NULL;
@@ -121,7 +152,9 @@ int goal_choose(goal *g, helio_model *model, lesson *l, const char *loss, const 
   g->from_logits = strstr(g->loss, "crossentropy") && !probabilities;
   free(activation);
   choose_metrics(g);
-  if (is_sparse(g->loss)) return EXIT_SUCCESS;
+  int status = check_classes(g, &output, l->y, path);
+  if (status == EXIT_SUCCESS) status = check_classes(g, &output, l->test_y, path);
+  if (status != EXIT_SUCCESS || is_sparse(g->loss)) return status;
   l->y = suit_labels(l->y, &output);
   l->test_y = suit_labels(l->test_y, &output);
   return helio_error_pending() ? command_library_failure(path) : EXIT_SUCCESS;

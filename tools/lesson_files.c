@@ -4,18 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "data.h"
 
-static bool ends_in(const char *text, const char *ending) {
-  size_t length = strlen(text), end = strlen(ending);
-  return length >= end && strcmp(text + length - end, ending) == 0;
-}
-
 static bool is_table(const char *file) {
-  return ends_in(file, ".csv") || ends_in(file, ".tsv");
+  return command_ends_in(file, ".csv") || command_ends_in(file, ".tsv");
 }
 
 /* ---- archives ---- */
@@ -55,7 +51,7 @@ static int read_archive(lesson *l, const char *file, const char *path) {
 
 bool lesson_file_has_lists(const char *file) {
   helio_sequences *lists = NULL;
-  if (!ends_in(file, ".npz")) return false;
+  if (!command_ends_in(file, ".npz")) return false;
   HELIO_POOL lists = helio_read_npz_sequences(file, "x");
   if (!lists) helio_error_take(NULL);
   return lists;
@@ -106,7 +102,7 @@ static bool has_names(const helio_csv *csv) {
 
 /* A table whose first line has only numbers begins with a sample. */
 static helio_csv *open_table(const char *file) {
-  char separator = ends_in(file, ".tsv") ? '\t' : ',';
+  char separator = command_ends_in(file, ".tsv") ? '\t' : ',';
   helio_csv *csv = helio_read_csv(file, separator);
   return !csv || has_names(csv) ? csv : helio_read_csv(file, separator, .no_header = true);
 }
@@ -149,11 +145,28 @@ static int read_named(lesson *l, const char *name, const helio_model *model, con
   return status == EXIT_SUCCESS ? read_set(l, name, model, path) : status;
 }
 
+/* Only a recipe knows which of a folder's files it wants. */
+static int refuse_folder(const char *folder, const char *path) {
+  return command_usage_error(path,
+                             "--data %s: a folder is for recipes; HELIO_DATA_DIR=%s lets a set be found there by its "
+                             "name, as --data mnist",
+                             folder, folder);
+}
+
+static int check_file(const char *data, const char *path) {
+  struct stat about;
+  if (access(data, R_OK) != 0 || stat(data, &about) != 0) {
+    return command_failure(path, "--data %s: %s", data, strerror(errno));
+  }
+  return S_ISDIR(about.st_mode) ? refuse_folder(data, path) : EXIT_SUCCESS;
+}
+
 int lesson_read(lesson *l, const char *data, const helio_model *model, const char *path) {
   *l = (lesson){0};
   if (is_name(data)) return read_named(l, data, model, path);
-  if (access(data, R_OK) != 0) return command_failure(path, "--data %s: %s", data, strerror(errno));
-  if (ends_in(data, ".npz")) return read_archive(l, data, path);
+  int status = check_file(data, path);
+  if (status != EXIT_SUCCESS) return status;
+  if (command_ends_in(data, ".npz")) return read_archive(l, data, path);
   if (is_table(data)) return read_table(l, data, path);
   return command_usage_error(path, "--data takes an .npz, .csv or .tsv file or the name of a set here, not '%s'", data);
 }
@@ -174,14 +187,15 @@ static helio_array *inputs_of_table(const char *file) {
 
 static helio_array *inputs_of(const char *file) {
   if (is_table(file)) return inputs_of_table(file);
-  if (ends_in(file, ".npz")) return inputs_of_archive(file);
-  return ends_in(file, ".npy") ? helio_read_npy(file) : helio_read_idx(file);
+  if (command_ends_in(file, ".npz")) return inputs_of_archive(file);
+  return command_ends_in(file, ".npy") ? helio_read_npy(file) : helio_read_idx(file);
 }
 
 int lesson_read_inputs(lesson *l, const char *data, const helio_model *model, const char *path) {
   *l = (lesson){0};
   if (is_name(data)) return read_named(l, data, model, path);
-  if (access(data, R_OK) != 0) return command_failure(path, "--data %s: %s", data, strerror(errno));
+  int status = check_file(data, path);
+  if (status != EXIT_SUCCESS) return status;
   l->test_x = inputs_of(data);
   return l->test_x ? EXIT_SUCCESS : command_library_failure(path);
 }

@@ -49,7 +49,7 @@ static void hold_standard_streams(void) {
 int main(int argument_count, char **arguments) {
   hold_standard_streams();
   signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to tell, not to die of with half of it written */
-  if (!getenv("HELIO_LOG")) helio_set_log_level(HELIO_LOG_WARNING); /* commands say themselves what they do */
+  command_set_log_level(HELIO_LOG_WARNING); /* commands say themselves what they do */
   int status = command_run(&command_root, command_root.name, argument_count, arguments);
   if (helio_shutdown() != HELIO_OK && status == EXIT_SUCCESS) status = command_library_failure(command_root.name);
   return output_finish(status);

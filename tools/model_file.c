@@ -52,9 +52,26 @@ static helio_model *read_architecture(const char *file, const char *path) {
   return NULL;
 }
 
+/* Can it be a saved model: is it there, and does it begin as a .safetensors file does, the length of a JSON object and
+ * the object? What cannot be read is for the library to tell. */
+static bool can_be_saved_model(const char *file) {
+  char begin[9];
+  struct stat about;
+  FILE *from = stat(file, &about) == 0 && S_ISREG(about.st_mode) ? fopen(file, "re") : NULL;
+  if (!from) return true;
+  bool other = fread(begin, 1, sizeof begin, from) < sizeof begin || begin[8] != '{';
+  fclose(from);
+  return !other;
+}
+
 helio_model *model_file_read(const char *file, const char *path) {
-  size_t length = strlen(file);
-  if (length > 5 && strcmp(file + length - 5, ".json") == 0) return read_architecture(file, path);
+  if (command_ends_in(file, ".json")) return read_architecture(file, path);
+  if (!command_ends_in(file, ".safetensors") && !can_be_saved_model(file)) {
+    refuse(file,
+           "this is no model: a .json that Keras' model.to_json() wrote, or a saved model (.safetensors) is needed",
+           path);
+    return NULL;
+  }
   helio_model *model = helio_load_model(file);
   if (!model) command_library_failure(path);
   return model;

@@ -229,12 +229,13 @@ void output_json(json_t *value) {
  * The end
  */
 
+/* Whoever failed before has said why, and mostly it was this. */
 int output_finish(int status) {
   bool failed = ferror(stdout) != 0;
   errno = 0;
   /* fclose() also reports what some file systems tell only when a file is closed. */
   if (fclose(stdout) != 0) failed = true;
-  if (!failed) return status;
+  if (!failed || status != EXIT_SUCCESS) return status;
   fprintf(stderr, "helio: cannot write to standard output%s%s\n", errno ? ": " : "", errno ? strerror(errno) : "");
-  return status == EXIT_SUCCESS ? EXIT_FAILURE : status;
+  return EXIT_FAILURE;
 }

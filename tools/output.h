@@ -43,7 +43,8 @@ void output_append(json_t *array, json_t *value);
 /* Prints and releases it, keys in the order in which they were set. */
 void output_json(json_t *value);
 
-/* Was everything really written? The exit status: `status` if so, else EXIT_FAILURE with a message. */
+/* Was everything really written? The exit status: `status` if so, or if it is a failure already, else EXIT_FAILURE with
+ * a message. */
 int output_finish(int status);
 
 #endif

@@ -9,6 +9,11 @@
 
 #include "train_devices.h"
 
+static bool is_folder(const char *name) {
+  struct stat about;
+  return stat(name, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
 static int check_line(const command_line *line) {
   if (line->operand_count == 0) {
     return command_usage_error(line->path, "which file? 'helio train RECIPE --save FILE' writes one");
@@ -17,6 +22,12 @@ static int check_line(const command_line *line) {
     return command_usage_error(line->path, "one file at a time; there is '%s' too", line->operands[1]);
   }
   const char *file = line->operands[0];
+  if (is_folder(file)) {
+    return command_failure(line->path,
+                           "%s is a folder, not a saved model; if it has checkpoints, 'helio train … --checkpoint %s "
+                           "--resume --save FILE' goes on from the last one and writes a model",
+                           file, file);
+  }
   return access(file, R_OK) == 0 ? EXIT_SUCCESS : command_failure(line->path, "%s: %s", file, strerror(errno));
 }
 
@@ -33,11 +44,6 @@ int saved_model_open(saved_model *m, const command_line *line, const char *recip
 }
 
 /* ---- samples ---- */
-
-static bool is_folder(const char *name) {
-  struct stat about;
-  return stat(name, &about) == 0 && S_ISDIR(about.st_mode);
-}
 
 /* Bytes are pixels where the recipe has pixels; other numbers are taken as they are. */
 static void scale_pixels(saved_model *m) {

@@ -43,7 +43,10 @@ static int print(const command_line *line, helio_model *model) {
 static int run_summary(const command_line *line) {
   helio_model *model = NULL;
   int status = EXIT_FAILURE;
-  if (line->operand_count != 1) return command_usage_error(line->path, "which recipe or file? One is needed");
+  if (line->operand_count == 0) return command_usage_error(line->path, "which recipe or file? One is needed");
+  if (line->operand_count > 1) {
+    return command_usage_error(line->path, "one recipe or file at a time; there is '%s' too", line->operands[1]);
+  }
   const recipe *r = recipe_named(line->operands[0]);
   HELIO_POOL {
     status = r ? make_recipe(line, r, &model) : load_file(line, line->operands[0], &model);

@@ -114,15 +114,19 @@ static helio_rate_scaling scaling_of(const char *word) {
   return strcmp(word, "linear") == 0 ? HELIO_SCALE_LINEAR : HELIO_SCALE_SQRT;
 }
 
-/* Options that need or exclude others. */
+/* Options that need or exclude others, and names that promise something else. */
 static int check_together(const command_line *line) {
   const char *const *given = line->values;
   if (given[BATCH] && given[BATCH_PER_REPLICA]) {
     return command_usage_error(line->path, "--batch and --batch-per-replica exclude each other");
   }
-  if (given[PLOT] && !(strlen(given[PLOT]) > 4 && strcmp(given[PLOT] + strlen(given[PLOT]) - 4, ".svg") == 0)) {
+  if (given[PLOT] && !command_ends_in(given[PLOT], ".svg")) {
     return command_usage_error(line->path, "--plot writes a picture in SVG: give it a name that ends in .svg, not '%s'",
                                given[PLOT]);
+  }
+  if (given[SAVE] && !command_ends_in(given[SAVE], ".safetensors")) {
+    return command_usage_error(line->path, "--save writes a .safetensors file: give it a name that ends so, not '%s'",
+                               given[SAVE]);
   }
   if (!given[CHECKPOINT] && (given[RESUME] || given[CHECKPOINT_EVERY])) {
     return command_usage_error(line->path, "--%s needs --checkpoint, the folder",

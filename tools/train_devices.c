@@ -44,6 +44,7 @@ static int read_weights(const char *text, double *weights, const char *path) {
 /* The same words as in the environment, which the library reads when it starts. */
 static int start(const device_options *o, const char *path) {
   helio_error error;
+  if (o->logical && !*o->logical) return command_usage_error(path, "--logical needs a value, as cpu:0=2");
   if (o->logical && setenv("HELIO_LOGICAL_DEVICES", o->logical, 1) != 0) {
     return command_failure(path, "out of memory");
   }
@@ -73,6 +74,16 @@ static int check_one_device(const device_options *o, const names *n, const char 
                              one_device);
 }
 
+/* Shares are for as many devices as are named, or as there are. */
+static int check_weights(const device_options *o, const names *n, const double *weights, const char *path) {
+  int devices = n->count ? n->count : preferred_count();
+  if (!o->weights || weights[1] <= 0 || devices > 1) return EXIT_SUCCESS;
+  return command_usage_error(path,
+                             "--weights %s is for several devices, but there is one: --devices names more of them, or "
+                             "--logical cuts one, as cpu:0=2",
+                             o->weights);
+}
+
 static const char *preferred(void) {
   int count = 0;
   const helio_device *const *list = helio_logical_devices(NULL, &count);
@@ -91,6 +102,7 @@ static int choose(const device_options *o, const names *n, const char *path, hel
   int status = one ? check_one_device(o, n, path) : EXIT_SUCCESS;
   if (status == EXIT_SUCCESS && o->weights) status = read_weights(o->weights, options.weights, path);
   if (status == EXIT_SUCCESS) status = start(o, path);
+  if (status == EXIT_SUCCESS) status = check_weights(o, n, options.weights, path);
   if (status != EXIT_SUCCESS) return status;
   bool several = asks_for_mirrored(o, n);
   for (int i = 0; i < n->count; i++) options.devices[i] = n->at[i];

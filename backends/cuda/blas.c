@@ -1,197 +1,103 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of matrices by cuBLAS. It counts columns first: the product of matrices that are stored row by row is asked
- * for as that of their transposes, which they are to it, in reverse order. */
-#include "../gpu/libraries.h"
+/* Products of matrices by cuBLAS: what differs from rocBLAS. */
+#include "../gpu/blas.h"
 
-#include "../gpu/abi/cublas.h"
 #include "driver.h"
 
-#include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-typedef struct table {
-  CUBLAS_FUNCTIONS(GPU_POINTER)
-  CUBLAS_OPTIONAL_FUNCTIONS(GPU_POINTER)
-} table;
-
-#define GPU_TABLE table
-static const gpu_symbol symbols[] = {CUBLAS_FUNCTIONS(GPU_SYMBOL)};
+#define GPU_TABLE blas_calls
+static const gpu_symbol symbols[] = {CUBLAS_PRODUCT_FUNCTIONS(GPU_SYMBOL)};
 static const gpu_symbol optional_symbols[] = {CUBLAS_OPTIONAL_FUNCTIONS(GPU_SYMBOL)};
 
 const vendor_library vendor_blas_library = {
     .title = "cuBLAS",
-    .install = "install that of your driver's CUDA version (Debian: libcublas; conda: libcublas; pip: nvidia-cublas)",
+    .install = "install that of your driver's CUDA version, or of CUDA 12 for GPUs before Turing (Debian: libcublas; "
+               "conda: libcublas; pip: nvidia-cublas, for CUDA 12 nvidia-cublas-cu12)",
 };
 
-static table cublas;
-static bool is_open;
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Newest first, each with functions of its own: GPUs of one machine may need different ones. */
+static struct version {
+  int major;
+  const char *name;
+  gpu_opened opened;
+  blas_calls call;
+} versions[] = {{.major = 13, .name = "libcublas.so.13", .opened = GPU_NOT_OPENED},
+                {.major = 12, .name = "libcublas.so.12", .opened = GPU_NOT_OPENED},
+                {.major = 11, .name = "libcublas.so.11", .opened = GPU_NOT_OPENED}};
+#define VERSIONS (sizeof versions / sizeof versions[0])
+
+static bool open_version(const helio_host *host, struct version *version, char *reason, size_t size) {
+  gpu_wanted wanted = {.names = (const char *const[]){version->name, NULL},
+                       .symbols = symbols,
+                       .symbol_count = sizeof symbols / sizeof symbols[0],
+                       .optional = optional_symbols,
+                       .optional_count = sizeof optional_symbols / sizeof optional_symbols[0],
+                       .table = &version->call};
+  return gpu_vendor_library_open(&version->opened, host, &wanted, reason, size);
+}
+
+/* The reason is that of the newest. */
+const blas_calls *vendor_blas_calls(const helio_host *host, const vendor_facts *facts, char *reason, size_t size) {
+  char ignored[256];
+  bool tried = false;
+  for (size_t i = 0; i < VERSIONS; i++) {
+    if (versions[i].major > cuda_newest_version(facts)) continue;
+    if (open_version(host, &versions[i], tried ? ignored : reason, tried ? sizeof ignored : size))
+      return &versions[i].call;
+    tried = true;
+  }
+  return NULL;
+}
 
 /* What NVIDIA recommends. With a workspace of its own a handle gives the same numbers whatever other streams do. */
-#define WORKSPACE        ((size_t)4 << 20)
-#define WORKSPACE_HOPPER ((size_t)32 << 20)
+size_t vendor_blas_workspace(const vendor_facts *facts) {
+  return (size_t)(cuda_architecture(facts) >= 90 ? 32 : 4) << 20;
+}
 
-struct vendor_blas {
-  const helio_host *host;
-  struct cublasContext *handle;
-  pthread_mutex_t lock; /* of the mode, until the product is handed over */
-  abi_enum mode;
-  gpu_address workspace;
-};
+/* After the stream, with which the library's own comes back. */
+abi_enum vendor_blas_give_workspace(const vendor_blas *blas) {
+  return blas->call->cublasSetWorkspace_v2(blas->handle, (void *)(uintptr_t)blas->workspace, blas->workspace_bytes);
+}
 
-static bool open_library(const helio_host *host, char *reason, size_t size) {
-  static const struct {
-    int major;
-    const char *name;
-  } versions[] = {{13, "libcublas.so.13"}, {12, "libcublas.so.12"}, {11, "libcublas.so.11"}};
-  const char *names[sizeof versions / sizeof versions[0] + 1] = {NULL};
-  size_t count = 0;
-  for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
-    if (versions[i].major <= cuda_driver_version() / 1000) names[count++] = versions[i].name;
+/* bfloat16 is refused before Volta, and before Maxwell all that is not float32 (cublasGemmStridedBatchedEx). */
+bool vendor_blas_multiplies(const vendor_facts *facts, abi_enum type) {
+  int architecture = cuda_architecture(facts);
+  return type == BLAS_F32 || (architecture >= 50 && (type != BLAS_BF16 || architecture >= 70));
+}
+
+helio_status vendor_blas_meaning(abi_enum status) {
+  switch (status) {
+  case CUBLAS_ABI_ALLOC_FAILED:
+    return HELIO_OUT_OF_MEMORY;
+  case CUBLAS_ABI_INVALID_VALUE:
+    return HELIO_INVALID_ARGUMENT;
+  case CUBLAS_ABI_NOT_INITIALIZED:
+  case CUBLAS_ABI_ARCH_MISMATCH:
+  case CUBLAS_ABI_NOT_SUPPORTED:
+  case CUBLAS_ABI_INTERNAL_ERROR: /* whatever it was; a device that is lost says so itself */
+    return HELIO_NOT_SUPPORTED;
+  default:
+    return HELIO_DEVICE_FAILURE;
   }
-  return gpu_vendor_library_open(host, names, symbols, sizeof symbols / sizeof symbols[0], optional_symbols,
-                                 sizeof optional_symbols / sizeof optional_symbols[0], &cublas, reason, size);
 }
 
-bool vendor_blas_open(const helio_host *host, char *reason, size_t size) {
-  pthread_mutex_lock(&open_lock);
-  if (!is_open) is_open = open_library(host, reason, size);
-  bool opened = is_open;
-  pthread_mutex_unlock(&open_lock);
-  return opened;
-}
-
-static const char *words(abi_enum status, char text[32]) {
-  if (cublas.cublasGetStatusString != NULL) return cublas.cublasGetStatusString(status);
+const char *vendor_blas_words(const blas_calls *call, abi_enum status, char text[32]) {
+  if (call->cublasGetStatusString != NULL) return call->cublasGetStatusString(status);
   snprintf(text, 32, "status %u", status);
   return text;
 }
 
-static helio_status fail(const vendor_blas *blas, abi_enum status, const char *call) {
-  char text[32];
-  return blas->host->fail(blas->host, HELIO_DEVICE_FAILURE, "cuBLAS: %s failed: %s", call, words(status, text));
-}
-
-vendor_blas *vendor_blas_create(const helio_host *host, char *reason, size_t size) {
-  char text[32];
-  vendor_blas *blas = host->allocate(host, sizeof *blas);
-  if (blas == NULL) {
-    snprintf(reason, size, "there is no memory for a handle");
-    return NULL;
-  }
-  *blas = (vendor_blas){.host = host, .mode = CUBLAS_ABI_DEFAULT_MATH};
-  abi_enum status = cublas.cublasCreate_v2(&blas->handle);
-  if (status != 0) {
-    snprintf(reason, size, "cublasCreate: %s", words(status, text));
-    host->release(host, blas);
-    return NULL;
-  }
-  pthread_mutex_init(&blas->lock, NULL);
-  return blas;
-}
-
-helio_status vendor_blas_attach(vendor_blas *blas, const vendor_facts *facts, vendor_stream *stream) {
-  size_t bytes = atoi(facts->architecture + strlen("sm_")) >= 90 ? WORKSPACE_HOPPER : WORKSPACE;
-  vendor_result result = vendor_allocate(&blas->workspace, bytes);
-  if (result != 0)
-    return blas->host->fail(blas->host, vendor_is_out_of_memory(result) ? HELIO_OUT_OF_MEMORY : HELIO_DEVICE_FAILURE,
-                            "cuBLAS: no workspace of %zu MiB: %s", bytes >> 20, vendor_result_text(result));
-  abi_enum status = cublas.cublasSetStream_v2(blas->handle, (struct CUstream_st *)stream);
-  if (status != 0) return fail(blas, status, "cublasSetStream");
-  status = cublas.cublasSetWorkspace_v2(blas->handle, (void *)(uintptr_t)blas->workspace, bytes); /* after the stream */
-  return status == 0 ? HELIO_OK : fail(blas, status, "cublasSetWorkspace");
-}
-
-void vendor_blas_destroy(vendor_blas *blas) {
-  if (blas == NULL) return;
-  (void)cublas.cublasDestroy_v2(blas->handle);
-  if (blas->workspace != 0) (void)vendor_free(blas->workspace);
-  pthread_mutex_destroy(&blas->lock);
-  blas->host->release(blas->host, blas);
-}
-
-/* The library's number for a type; −1: it has none. */
-static int type_of(uint32_t type) {
-  switch (type) {
-  case HELIO_FLOAT32:
-    return CUBLAS_ABI_R_32F;
-  case HELIO_FLOAT64:
-    return CUBLAS_ABI_R_64F;
-  case HELIO_FLOAT16:
-    return CUBLAS_ABI_R_16F;
-  case HELIO_BFLOAT16:
-    return CUBLAS_ABI_R_16BF;
-  default:
-    return -1;
-  }
-}
-
-bool vendor_blas_takes(const vendor_product *p) {
-  return type_of(p->type) >= 0 && p->m > 0 && p->n > 0 && p->k > 0 && p->m <= INT_MAX && p->n <= INT_MAX &&
-         p->k <= INT_MAX && p->batches <= INT_MAX;
-}
-
 /* Float32 in short formats only where that is allowed; halves are summed in float32 to the end. */
-static abi_enum mode_for(const vendor_product *p) {
+abi_enum vendor_blas_mode(const vendor_product *p) {
   if (p->type == HELIO_FLOAT32 && p->reduced_precision) return CUBLAS_ABI_TF32_TENSOR_OP_MATH;
   return CUBLAS_ABI_DEFAULT_MATH | CUBLAS_ABI_NO_REDUCED_PRECISION_REDUCTION;
 }
 
-/* Rows of a matrix as it is stored are so long. */
-typedef struct lengths {
-  abi_enum operation_a, operation_b;
-  int m, n, k, a, b, batches;
-} lengths;
-
-static lengths lengths_of(const vendor_product *p) {
-  return (lengths){.operation_a = p->transpose_a ? CUBLAS_ABI_OP_T : CUBLAS_ABI_OP_N,
-                   .operation_b = p->transpose_b ? CUBLAS_ABI_OP_T : CUBLAS_ABI_OP_N,
-                   .m = (int)p->m,
-                   .n = (int)p->n,
-                   .k = (int)p->k,
-                   .a = (int)(p->transpose_a ? p->m : p->k),
-                   .b = (int)(p->transpose_b ? p->k : p->n),
-                   .batches = (int)p->batches};
-}
-
-static abi_enum multiply_float32(struct cublasContext *handle, const vendor_product *p, const void *a, const void *b,
-                                 void *c) {
-  const float one = 1, zero = 0;
-  lengths l = lengths_of(p);
-  if (p->batches == 1)
-    return cublas.cublasSgemm_v2(handle, l.operation_b, l.operation_a, l.n, l.m, l.k, &one, b, l.b, a, l.a, &zero, c,
-                                 l.n);
-  return cublas.cublasSgemmStridedBatched(handle, l.operation_b, l.operation_a, l.n, l.m, l.k, &one, b, l.b, p->step_b,
-                                          a, l.a, p->step_a, &zero, c, l.n, p->step_c, l.batches);
-}
-
-static abi_enum multiply_others(struct cublasContext *handle, const vendor_product *p, const void *a, const void *b,
-                                void *c) {
-  const float one = 1, zero = 0;
-  const double wide_one = 1, wide_zero = 0;
-  lengths l = lengths_of(p);
-  bool wide = p->type == HELIO_FLOAT64;
-  abi_enum type = (abi_enum)type_of(p->type), compute = wide ? CUBLAS_ABI_COMPUTE_64F : CUBLAS_ABI_COMPUTE_32F;
-  const void *alpha = wide ? (const void *)&wide_one : &one, *beta = wide ? (const void *)&wide_zero : &zero;
-  return cublas.cublasGemmStridedBatchedEx(handle, l.operation_b, l.operation_a, l.n, l.m, l.k, alpha, b, type, l.b,
-                                           p->step_b, a, type, l.a, p->step_a, beta, c, type, l.n, p->step_c, l.batches,
-                                           compute, CUBLAS_ABI_GEMM_DEFAULT);
-}
-
-helio_status vendor_blas_multiply(vendor_blas *blas, const vendor_product *product, gpu_address a, gpu_address b,
-                                  gpu_address c) {
-  const void *from_a = (const void *)(uintptr_t)a, *from_b = (const void *)(uintptr_t)b;
-  void *to = (void *)(uintptr_t)c;
-  abi_enum mode = mode_for(product), status = 0;
-  pthread_mutex_lock(&blas->lock);
-  if (blas->mode != mode) status = cublas.cublasSetMathMode(blas->handle, mode);
-  if (status == 0) blas->mode = mode;
-  if (status == 0)
-    status = product->type == HELIO_FLOAT32 ? multiply_float32(blas->handle, product, from_a, from_b, to)
-                                            : multiply_others(blas->handle, product, from_a, from_b, to);
-  pthread_mutex_unlock(&blas->lock);
-  return status == 0 ? HELIO_OK : fail(blas, status, "a product of matrices");
+abi_enum vendor_blas_multiply_types(const vendor_blas *blas, const blas_product *p, const void *alpha,
+                                    const void *beta) {
+  abi_enum compute = p->type == BLAS_F64 ? CUBLAS_ABI_COMPUTE_64F : CUBLAS_ABI_COMPUTE_32F;
+  return blas->call->cublasGemmStridedBatchedEx(
+      blas->handle, p->operation_b, p->operation_a, p->n, p->m, p->k, alpha, p->b, p->type, p->row_b, p->step_b, p->a,
+      p->type, p->row_a, p->step_a, beta, p->c, p->type, p->n, p->step_c, p->batches, compute, CUBLAS_ABI_GEMM_DEFAULT);
 }

@@ -19,12 +19,12 @@ static const gpu_symbol symbols[] = {CUDNN_HANDLE_FUNCTIONS(GPU_SYMBOL) CUDNN_DE
 
 const vendor_library vendor_dnn_library = {
     .title = "cuDNN",
-    .install = "install cuDNN 9 or 8 for your CUDA version (Debian: nvidia-cudnn; conda: cudnn; pip: nvidia-cudnn)",
+    .install = "install cuDNN 9 or 8 for your CUDA version (Debian: nvidia-cudnn; conda: cudnn; pip: nvidia-cudnn-cu13 "
+               "or -cu12)",
 };
 
 static table cudnn;
-static bool is_open;
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static gpu_opened opened = GPU_NOT_OPENED;
 
 struct vendor_dnn {
   const helio_host *host;
@@ -45,20 +45,58 @@ struct vendor_way {
 
 bool vendor_dnn_open(const helio_host *host, char *reason, size_t size) {
   static const char *const names[] = {"libcudnn.so.9", "libcudnn.so.8", NULL};
-  pthread_mutex_lock(&open_lock);
-  if (!is_open)
-    is_open = gpu_vendor_library_open(host, names, symbols, sizeof symbols / sizeof symbols[0], NULL, 0, &cudnn, reason,
-                                      size);
-  bool opened = is_open;
-  pthread_mutex_unlock(&open_lock);
-  return opened;
+  /* libcudnn is a shell around these, each behind those that it needs. Not all versions look beside themselves. */
+  static const char *const parts[] = {"libcudnn_graph.so.9",
+                                      "libcudnn_ops.so.9",
+                                      "libcudnn_cnn.so.9",
+                                      "libcudnn_heuristic.so.9",
+                                      "libcudnn_engines_precompiled.so.9",
+                                      "libcudnn_engines_runtime_compiled.so.9",
+                                      "libcudnn_ops_infer.so.8",
+                                      "libcudnn_ops_train.so.8",
+                                      "libcudnn_cnn_infer.so.8",
+                                      "libcudnn_cnn_train.so.8",
+                                      NULL};
+  gpu_wanted wanted = {.names = names,
+                       .parts = parts,
+                       .symbols = symbols,
+                       .symbol_count = sizeof symbols / sizeof symbols[0],
+                       .table = &cudnn};
+  return gpu_vendor_library_open(&opened, host, &wanted, reason, size);
+}
+
+/* cuDNN 9 counts each kind of failure from a thousand of its own; 8 from one. An internal error, such as a kernel that
+ * it could not compile, is the library's own: a device that is lost says so itself. */
+static helio_status meaning_of(abi_enum status) {
+  switch (status) {
+  case CUDNN_ABI_8_ALLOC_FAILED:
+  case CUDNN_ABI_HOST_ALLOCATION_FAILED:
+  case CUDNN_ABI_DEVICE_ALLOCATION_FAILED:
+    return HELIO_OUT_OF_MEMORY;
+  case CUDNN_ABI_8_BAD_PARAM:
+  case CUDNN_ABI_8_INVALID_VALUE:
+    return HELIO_INVALID_ARGUMENT;
+  case CUDNN_ABI_8_NOT_INITIALIZED:
+  case CUDNN_ABI_8_INTERNAL_ERROR:
+  case CUDNN_ABI_8_ARCH_MISMATCH:
+  case CUDNN_ABI_8_NOT_SUPPORTED:
+    return HELIO_NOT_SUPPORTED;
+  default:
+    break;
+  }
+  abi_enum kind = status / 1000;
+  if (kind == CUDNN_ABI_BAD_PARAM / 1000) return HELIO_INVALID_ARGUMENT;
+  if (kind == CUDNN_ABI_NOT_INITIALIZED / 1000 || kind == CUDNN_ABI_NOT_SUPPORTED / 1000 ||
+      kind == CUDNN_ABI_INTERNAL_ERROR / 1000)
+    return HELIO_NOT_SUPPORTED;
+  return HELIO_DEVICE_FAILURE;
 }
 
 static helio_status fail(const helio_host *host, abi_enum status, const char *call) {
-  return host->fail(host, HELIO_DEVICE_FAILURE, "cuDNN: %s failed: %s", call, cudnn.cudnnGetErrorString(status));
+  return gpu_library_fail(host, &vendor_dnn_library, call, meaning_of(status), cudnn.cudnnGetErrorString(status));
 }
 
-vendor_dnn *vendor_dnn_create(const helio_host *host, vendor_stream *stream, char *reason, size_t size) {
+vendor_dnn *vendor_dnn_create(const helio_host *host, char *reason, size_t size) {
   vendor_dnn *dnn = host->allocate(host, sizeof *dnn);
   if (dnn == NULL) {
     snprintf(reason, size, "there is no memory for a handle");
@@ -66,10 +104,6 @@ vendor_dnn *vendor_dnn_create(const helio_host *host, vendor_stream *stream, cha
   }
   *dnn = (vendor_dnn){.host = host};
   abi_enum status = cudnn.cudnnCreate(&dnn->handle);
-  if (status == 0 && stream != NULL) {
-    status = cudnn.cudnnSetStream(dnn->handle, (struct CUstream_st *)stream);
-    if (status != 0) (void)cudnn.cudnnDestroy(dnn->handle);
-  }
   if (status != 0) {
     snprintf(reason, size, "cudnnCreate: %s", cudnn.cudnnGetErrorString(status));
     host->release(host, dnn);
@@ -79,9 +113,16 @@ vendor_dnn *vendor_dnn_create(const helio_host *host, vendor_stream *stream, cha
   return dnn;
 }
 
-void vendor_dnn_destroy(vendor_dnn *dnn) {
+helio_status vendor_dnn_attach(vendor_dnn *dnn, vendor_stream *stream) {
+  pthread_mutex_lock(&dnn->lock);
+  abi_enum status = cudnn.cudnnSetStream(dnn->handle, (struct CUstream_st *)stream);
+  pthread_mutex_unlock(&dnn->lock);
+  return status == 0 ? HELIO_OK : fail(dnn->host, status, "cudnnSetStream");
+}
+
+void vendor_dnn_destroy(vendor_dnn *dnn, bool lost) {
   if (dnn == NULL) return;
-  (void)cudnn.cudnnDestroy(dnn->handle);
+  if (!lost) (void)cudnn.cudnnDestroy(dnn->handle);
   pthread_mutex_destroy(&dnn->lock);
   dnn->host->release(dnn->host, dnn);
 }
@@ -188,9 +229,10 @@ static bool take(vendor_dnn *dnn, vendor_way *way, const vendor_convolution *c, 
 }
 
 helio_status vendor_dnn_find(vendor_dnn *dnn, const vendor_convolution *convolution, vendor_way **result,
-                             size_t *workspace) {
+                             size_t *workspace, const char **words) {
   const helio_host *host = dnn->host;
   *result = NULL;
+  *words = NULL;
   vendor_way *way = host->allocate(host, sizeof *way);
   if (way == NULL) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for the plan of a convolution");
   *way = (vendor_way){.host = host, .direction = convolution->direction, .wide = convolution->type == HELIO_FLOAT64};
@@ -201,10 +243,17 @@ helio_status vendor_dnn_find(vendor_dnn *dnn, const vendor_convolution *convolut
   }
   cudnn_abi_performance found[MOST_ALGORITHMS];
   int count = 0;
-  if (describe(way, convolution) != 0 || list(dnn, way, &count, found) != 0) count = 0; /* it does not have this one */
+  pthread_mutex_lock(&dnn->lock);
+  status = describe(way, convolution);
+  if (status == 0) status = list(dnn, way, &count, found);
+  if (status != 0) { /* it does not have this one */
+    count = 0;
+    *words = cudnn.cudnnGetErrorString(status);
+  }
   for (int i = 0; i < count && *result == NULL; i++) {
     if (take(dnn, way, convolution, &found[i])) *result = way;
   }
+  pthread_mutex_unlock(&dnn->lock);
   if (*result == NULL)
     vendor_way_free(way);
   else

@@ -20,7 +20,7 @@ typedef struct table {
 
 #define GPU_TABLE table
 static const gpu_symbol symbols[] = {CUDA_DRIVER_FUNCTIONS(GPU_SYMBOL)};
-static const char *const names[] = {"libcuda.so.1", NULL};
+static const char *const names[] = {GPU_CUDA_DRIVERS, NULL};
 
 /* Compiled kernels come from NVRTC 11.2 at least, which wants a driver of its major version. */
 #define OLDEST_VERSION 11000
@@ -36,12 +36,13 @@ int cuda_driver_version(void) {
 }
 
 void vendor_folders(const helio_host *host, char *folders, size_t size) {
-  const char *given = host->parameter(host, vendor.parameter_libraries), *path = getenv("CUDA_PATH");
-  if (given != NULL && given[0] != '\0') {
-    snprintf(folders, size, "%s", given);
-  } else {
-    snprintf(folders, size, "%s%s/usr/local/cuda/lib64", path == NULL ? "" : path, path == NULL ? "" : "/lib64:");
-  }
+  gpu_library_folders(host->parameter(host, vendor.parameter_libraries), GPU_CUDA_FOLDERS, folders, size);
+}
+
+/* There is one driver for all; which versions it serves is seen when a handle is made. */
+bool vendor_library_fits(void *library, char *reason, size_t size) {
+  (void)library, (void)reason, (void)size;
+  return true;
 }
 
 /* What the driver's answer to cuInit or cuDeviceGetCount means for somebody who wants to compute. */
@@ -124,7 +125,7 @@ static void read_attribute(abi_enum *result, int device, abi_enum attribute, int
 }
 
 vendor_result vendor_device_facts(int index, vendor_facts *facts) {
-  int device = 0, major = 0, minor = 0, units = 0, warp = 0, threads = 0, shared = 0;
+  int device = 0, major = 0, minor = 0, units = 0, warp = 0, shared = 0;
   size_t memory = 0;
   abi_enum result = driver.cuDeviceGet(&device, index);
   if (result == 0) result = driver.cuDeviceGetName(facts->name, sizeof facts->name, device);
@@ -134,7 +135,6 @@ vendor_result vendor_device_facts(int index, vendor_facts *facts) {
   read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor);
   read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_MULTIPROCESSOR_COUNT, &units);
   read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_WARP_SIZE, &warp);
-  read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &threads);
   read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &shared);
   if (result != 0) return (int)result;
   for (char *at = facts->bus_id; *at != '\0'; at++) *at = (char)tolower((unsigned char)*at);
@@ -143,7 +143,6 @@ vendor_result vendor_device_facts(int index, vendor_facts *facts) {
   facts->memory = memory;
   facts->compute_units = (unsigned)units;
   facts->warp = (unsigned)warp;
-  facts->block_limit = (unsigned)threads;
   facts->shared_limit = (size_t)shared;
   return 0;
 }
@@ -175,6 +174,10 @@ void *vendor_context_native(vendor_context *context) {
 
 vendor_result vendor_context_synchronize(void) {
   return (int)driver.cuCtxSynchronize();
+}
+
+vendor_result vendor_context_query(void) {
+  return (int)driver.cuStreamQuery(NULL);
 }
 
 vendor_result vendor_memory_info(size_t *free_bytes, size_t *total) {
@@ -261,7 +264,8 @@ vendor_result vendor_stream_wait(vendor_stream *stream, vendor_event *event) {
 }
 
 vendor_result vendor_event_create(vendor_event **event) {
-  return (int)driver.cuEventCreate((struct CUevent_st **)event, CUDA_ABI_EVENT_DISABLE_TIMING);
+  return (int)driver.cuEventCreate((struct CUevent_st **)event,
+                                   CUDA_ABI_EVENT_DISABLE_TIMING | CUDA_ABI_EVENT_BLOCKING_SYNC);
 }
 
 void vendor_event_destroy(vendor_event *event) {
@@ -301,14 +305,6 @@ vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3],
 }
 
 /* --- results --- */
-
-bool vendor_is_not_ready(vendor_result result) {
-  return result == CUDA_ABI_NOT_READY;
-}
-
-bool vendor_is_out_of_memory(vendor_result result) {
-  return result == CUDA_ABI_OUT_OF_MEMORY;
-}
 
 const char *vendor_result_text(vendor_result result) {
   static _Thread_local char text[256];

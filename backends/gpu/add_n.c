@@ -42,7 +42,7 @@ static helio_status add_n_plan_make(helio_backend_device *device, const helio_ca
   plan->count = (int64_t)call_element_count(y);
   size_t workspace = plan->inputs > INPUTS ? (size_t)plan->count * sum_element(y->type) : 0;
   status = plan->base.empty ? HELIO_OK : gpu_kernel_find(device, "add_n", y->type, "add_n", &plan->function);
-  return gpu_plan_end(&plan->base, status, workspace, answer);
+  return gpu_plan_finish(&plan->base, status, workspace, answer);
 }
 
 /* Adds the inputs from number `first` on that fit a launch. */

@@ -125,7 +125,7 @@ static helio_status make_plan(helio_backend_device *device, const helio_call *ca
     arrange_packs(plan, call);
     status = gpu_kernel_find(device, text, type, kernel, &plan->function);
   }
-  return gpu_plan_end(&plan->base, status, 0, answer);
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 static helio_status binary_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {

@@ -95,7 +95,7 @@ static bool write_all(int file, const void *data, size_t bytes) {
 static bool head_fits(int file, const head *begin, const char *key) {
   struct stat facts;
   return memcmp(begin->magic, magic, sizeof magic) == 0 && begin->key_bytes == strlen(key) && begin->image_bytes > 0 &&
-         begin->image_bytes <= IMAGE_MOST && fstat(file, &facts) == 0 &&
+         begin->image_bytes <= IMAGE_MOST && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) &&
          (uint64_t)facts.st_size == sizeof *begin + begin->key_bytes + begin->image_bytes;
 }
 
@@ -118,7 +118,7 @@ static void *read_entry(const helio_host *host, int file, const char *key, size_
 bool gpu_cache_read(const helio_host *host, const char *name, const char *key, vendor_image *image) {
   char path[PATH_MAX];
   if (!entry_path(host, name, key, path, sizeof path)) return false;
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would be waited for */
   if (file < 0) return false;
   image->data = read_entry(host, file, key, &image->bytes);
   close(file);

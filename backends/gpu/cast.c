@@ -28,7 +28,7 @@ static helio_status cast_plan_make(helio_backend_device *device, const helio_cal
   char kernel[32];
   snprintf(kernel, sizeof kernel, "to_%s", call_type_name(y->type));
   status = plan->base.empty ? HELIO_OK : gpu_kernel_find(device, "cast", x->type, kernel, &plan->function);
-  return gpu_plan_end(&plan->base, status, 0, answer);
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 static helio_status cast_run(helio_plan *base, const helio_run *run) {

@@ -25,7 +25,7 @@ static bool describe_product(gpu_conv_plan *plan) {
   p->m = plan->direction == VENDOR_CONVOLVE_GRAD_KERNEL ? in : positions;
   p->n = plan->direction == VENDOR_CONVOLVE_GRAD_INPUT ? in : out;
   p->k = plan->direction == VENDOR_CONVOLVE ? in : plan->direction == VENDOR_CONVOLVE_GRAD_INPUT ? out : positions;
-  return vendor_blas_takes(p);
+  return vendor_blas_takes(plan->base.device->facts, p);
 }
 
 static helio_status product_run(const gpu_conv_plan *plan, const helio_run *run, const gpu_conv_places *places) {
@@ -62,7 +62,7 @@ static helio_status plan_make(helio_backend_device *device, const helio_call *ca
                               vendor_direction direction, const helio_argument *const shapes[3],
                               const helio_argument *bias) {
   helio_conv2d_attributes attributes;
-  helio_status status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  helio_status status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   const helio_host *host = device->host;
   if (direction == VENDOR_CONVOLVE && attributes.activation > HELIO_GELU_TANH)
@@ -78,14 +78,9 @@ static helio_status plan_make(helio_backend_device *device, const helio_call *ca
   status = gpu_conv_describe(plan, shapes[0], shapes[1], shapes[2], &attributes);
   if (direction == VENDOR_CONVOLVE) plan->shape.activation = attributes.activation;
   if (status == HELIO_OK && !plan->base.empty) status = find_way(plan);
-  if (status != HELIO_OK) {
-    plan_free(&plan->base);
-    return status;
-  }
-  size_t library = gpu_conv_library_bytes(plan);
-  answer->plan = &plan->base;
-  answer->workspace = library > plan->own.bytes ? library : plan->own.bytes;
-  return HELIO_OK;
+  if (status != HELIO_OK) vendor_way_free(plan->library.way);
+  size_t library = status == HELIO_OK ? gpu_conv_library_bytes(plan) : 0;
+  return gpu_plan_finish(&plan->base, status, library > plan->own.bytes ? library : plan->own.bytes, answer);
 }
 
 static helio_status forward_plan(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
@@ -133,6 +128,16 @@ static gpu_conv_places places_of(const gpu_conv_plan *plan, const helio_run *run
   return places;
 }
 
+/* cuDNN's lists, and MIOpen's, have named algorithms that were refused when they were to run. */
+static void refuse(gpu_conv_plan *plan) {
+  const helio_host *host = plan->base.device->host;
+  if (atomic_exchange(&plan->library.refused, true)) return;
+  host->log(
+      host, HELIO_LOG_WARNING,
+      "%s refuses a convolution that it had planned itself, so that a kernel of our own makes it, which is slower",
+      vendor_dnn_library.title);
+}
+
 static helio_status conv_run(helio_plan *base, const helio_run *run) {
   gpu_conv_plan *plan = (gpu_conv_plan *)base;
   if (base->empty) return HELIO_OK;
@@ -140,7 +145,11 @@ static helio_status conv_run(helio_plan *base, const helio_run *run) {
   if (status != HELIO_OK) return status;
   gpu_conv_places places = places_of(plan, run);
   if (plan->pointwise) return product_run(plan, run, &places);
-  if (gpu_conv_library_takes(plan, &places)) return gpu_conv_library_run(plan, run, &places);
+  if (gpu_conv_library_takes(plan, &places)) {
+    status = gpu_conv_library_run(plan, run, &places);
+    if (status == HELIO_OK || status == HELIO_DEVICE_FAILURE) return status;
+    refuse(plan);
+  }
   return gpu_conv_own_run(plan, run, &places);
 }
 

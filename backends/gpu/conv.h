@@ -11,6 +11,8 @@
 
 #include "products.h"
 
+#include <stdatomic.h>
+
 /* As `convolution` of kernels/product.cu. */
 typedef struct gpu_conv_shape {
   int64_t images, height, width, channels;
@@ -30,8 +32,9 @@ typedef struct gpu_frame {
 
 /* By the library for convolutions. */
 typedef struct gpu_conv_library {
-  vendor_way *way; /* NULL: not by it */
-  bool framed;     /* x moves into a frame, or dx out of one */
+  vendor_way *way;     /* NULL: not by it */
+  atomic_bool refused; /* it has agreed to the plan, and does not run it */
+  bool framed;         /* x moves into a frame, or dx out of one */
   gpu_frame frame;
   size_t way_bytes, kernel_bytes, frame_bytes; /* of the workspace, in this order */
   vendor_function *transpose, *move;           /* of the kernel; of x or dx */

@@ -4,15 +4,13 @@
  * workspace. And the library pads alike on both sides: where that does not give our result, x is moved into a frame of
  * zeros in the workspace, or dx out of one. */
 #include "conv.h"
+#include "units.h"
 
 #include <limits.h>
 #include <stdlib.h>
 
 /* What the libraries like addresses to be multiples of. */
 #define LIBRARY_ALIGNMENT 16
-
-/* Tiles of the kernel transpose_matrices. */
-#define TRANSPOSE_TILE 32
 
 static size_t workspace_limit(const helio_backend_device *device) {
   unsigned long long mebibytes = strtoull(device->host->parameter(device->host, vendor.parameter_workspace), NULL, 10);
@@ -94,7 +92,7 @@ helio_status gpu_conv_library_find(gpu_conv_plan *plan) {
   if (library->framed)
     library->frame_bytes =
         gpu_padded((size_t)(frame->images * frame->high * frame->wide * frame->channels) * plan->element);
-  status = gpu_kernel_find(device, "layout", plan->type, "transpose_matrices", &library->transpose);
+  status = gpu_transpose_find(device, plan->element, &library->transpose);
   if (status == HELIO_OK && library->framed) {
     bool out = plan->direction == VENDOR_CONVOLVE_GRAD_INPUT;
     status = gpu_kernel_find(device, "layout", plan->type, out ? "crop_images" : "pad_images", &library->move);
@@ -109,18 +107,13 @@ size_t gpu_conv_library_bytes(const gpu_conv_plan *plan) {
 
 bool gpu_conv_library_takes(const gpu_conv_plan *plan, const gpu_conv_places *places) {
   const gpu_conv_library *library = &plan->library;
-  if (library->way == NULL) return false;
+  if (library->way == NULL || atomic_load(&library->refused)) return false;
   return places->y % LIBRARY_ALIGNMENT == 0 && (library->framed || places->x % LIBRARY_ALIGNMENT == 0);
 }
 
 static helio_status transpose(const gpu_conv_plan *plan, const helio_run *run, gpu_address to, gpu_address from,
                               int64_t rows, int64_t columns) {
-  helio_backend_device *device = plan->base.device;
-  int64_t batches = 1;
-  size_t high = ((size_t)rows + TRANSPOSE_TILE - 1) / TRANSPOSE_TILE;
-  size_t tiles = high * (((size_t)columns + TRANSPOSE_TILE - 1) / TRANSPOSE_TILE);
-  void *arguments[] = {&to, &from, &batches, &rows, &columns};
-  return gpu_launch(&plan->base, run, plan->library.transpose, gpu_grid_over(device, tiles * GPU_BLOCK), arguments);
+  return gpu_transpose_run(&plan->base, run, plan->library.transpose, to, from, rows, columns);
 }
 
 /* x into the frame, or dx out of it. */

@@ -11,11 +11,24 @@ helio_status gpu_enter(helio_backend_device *device) {
   return result == 0 ? HELIO_OK : gpu_fail(device, result, "making it the thread's current device");
 }
 
-helio_status gpu_fail(const helio_backend_device *device, vendor_result result, const char *call) {
+bool gpu_enter_to_free(helio_backend_device *device) {
+  return vendor_context_enter(device->physical->context) == 0 &&
+         gpu_status_of(vendor_context_query()) != HELIO_DEVICE_FAILURE;
+}
+
+static helio_status tell(const helio_backend_device *device, helio_status status, vendor_result result,
+                         const char *call) {
   const helio_host *host = device->host;
-  helio_status status = vendor_is_out_of_memory(result) ? HELIO_OUT_OF_MEMORY : HELIO_DEVICE_FAILURE;
   return host->fail(host, status, "%s device %d (%s): %s failed: %s", vendor.title, device->physical->index,
                     device->facts->name, call, vendor_result_text(result));
+}
+
+helio_status gpu_fail(const helio_backend_device *device, vendor_result result, const char *call) {
+  return tell(device, gpu_status_of(result), result, call);
+}
+
+helio_status gpu_fail_late(const helio_backend_device *device, vendor_result result) {
+  return tell(device, HELIO_DEVICE_FAILURE, result, "earlier work");
 }
 
 static helio_status device_count(helio_plugin_state *state, uint32_t *count) {
@@ -73,8 +86,7 @@ static void physical_close(helio_backend_device *device) {
   gpu_physical *physical = device->physical;
   pthread_mutex_lock(&physical->lock);
   if (--physical->open_count == 0) {
-    vendor_context_enter(physical->context); /* a lost device refuses: what follows then frees the host's part */
-    gpu_modules_unload(device->state, physical);
+    gpu_modules_unload(device->state, physical, !gpu_enter_to_free(device));
     vendor_context_close(physical->index, physical->context);
     physical->context = NULL;
     forget_reach(device->state, physical);
@@ -92,7 +104,10 @@ static helio_status device_open(helio_plugin_state *state, uint32_t index, const
   helio_backend_device *device = host->allocate(host, sizeof *device);
   if (device == NULL) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory to open the device");
   gpu_physical *physical = &state->physical[index];
-  *device = (helio_backend_device){.host = host, .state = state, .physical = physical, .facts = &physical->facts};
+  helio_open_options known = {0};
+  memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
+  *device = (helio_backend_device){
+      .host = host, .state = state, .physical = physical, .facts = &physical->facts, .spin_us = known.spin_us};
   status = physical_open(device);
   if (status != HELIO_OK) {
     host->release(host, device);
@@ -104,8 +119,7 @@ static helio_status device_open(helio_plugin_state *state, uint32_t index, const
 
 static void device_close(helio_backend_device *device) {
   if (device == NULL) return;
-  (void)gpu_enter(device);
-  gpu_libraries_close(device);
+  gpu_libraries_close(device, !gpu_enter_to_free(device));
   physical_close(device);
   device->host->release(device->host, device);
 }
@@ -125,7 +139,7 @@ static helio_status device_synchronize(helio_backend_device *device) {
   helio_status status = gpu_enter(device);
   if (status != HELIO_OK) return status;
   vendor_result result = vendor_context_synchronize();
-  return result == 0 ? HELIO_OK : gpu_fail(device, result, "earlier work");
+  return result == 0 ? HELIO_OK : gpu_fail_late(device, result);
 }
 
 static void *device_native(helio_backend_device *device) {

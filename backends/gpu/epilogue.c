@@ -2,16 +2,6 @@
 /* What follows a product or a convolution of a library's, in one kernel. */
 #include "products.h"
 
-/* Blocks for each multiprocessor: a tile takes long, so fewer than of elementwise kernels will do. */
-#define BLOCKS_PER_UNIT 16
-
-gpu_grid gpu_grid_of_tiles(const helio_backend_device *device, int64_t rows, int64_t columns, int64_t products) {
-  size_t high = ((size_t)rows + GPU_TILE - 1) / GPU_TILE, wide = ((size_t)columns + GPU_TILE - 1) / GPU_TILE;
-  size_t tiles = high * wide * (size_t)products, most = (size_t)device->facts->compute_units * BLOCKS_PER_UNIT;
-  size_t blocks = tiles < most ? tiles : most;
-  return (gpu_grid){.blocks = {blocks == 0 ? 1 : (unsigned)blocks, 1, 1}, .threads = GPU_BLOCK};
-}
-
 helio_status gpu_epilogue_find(helio_backend_device *device, uint32_t type, bool has_bias, gpu_epilogue *epilogue) {
   epilogue->function = NULL;
   if (!has_bias && epilogue->activation <= HELIO_LINEAR) return HELIO_OK;

@@ -35,6 +35,7 @@ struct helio_backend_device {
   helio_plugin_state *state;
   gpu_physical *physical;
   const vendor_facts *facts; /* of the card */
+  uint32_t spin_us;          /* how long a waiting thread may spin before it sleeps */
   gpu_libraries *libraries;  /* NULL before they are first used; gpu_libraries_close() of libraries.h ends them */
 };
 
@@ -46,12 +47,12 @@ struct helio_buffer {
 struct helio_stream {
   helio_backend_device *device;
   vendor_stream *native;
-  vendor_blas *blas; /* both made when first used: a library's handle works on one stream at a time. */
+  vendor_event *end; /* of what the stream was handed until it is waited for */
+  vendor_blas *blas; /* NULL before they are first used: a library's handle works on one stream at a time. */
   vendor_dnn *dnn;   /* gpu_stream_libraries_close() of libraries.h ends them */
 };
 
 struct helio_event {
-  helio_backend_device *device;
   vendor_event *native;
 };
 
@@ -73,8 +74,20 @@ extern const helio_kernel_table gpu_kernel_table;
  * collectives and other libraries change it. */
 helio_status gpu_enter(helio_backend_device *device);
 
-/* Tells a failed call of the vendor's and gives its status: out of memory, or failure of the device. */
+/* The same to give something back, which does not fail: false if the device is lost. The vendor has nothing to free
+ * then; whoever calls frees the host's part. */
+bool gpu_enter_to_free(helio_backend_device *device);
+
+/* What a vendor's result means: HELIO_OK, HELIO_NOT_READY, why a call was refused, or HELIO_DEVICE_FAILURE if the
+ * device is good for nothing any more. results.c */
+helio_status gpu_status_of(vendor_result result);
+
+/* Tells a failed call of the vendor's and gives the status that it means. */
 helio_status gpu_fail(const helio_backend_device *device, vendor_result result, const char *call);
+
+/* The same of work that was handed over before and that a wait tells of: whatever the number, it was not done, and what
+ * came behind it has run without it. That is a failure of the device. */
+helio_status gpu_fail_late(const helio_backend_device *device, vendor_result result);
 
 /* copy_peer of the memory table. peer.c */
 helio_status gpu_copy_peer(helio_backend_device *device, helio_stream *stream, helio_place target,
@@ -82,10 +95,9 @@ helio_status gpu_copy_peer(helio_backend_device *device, helio_stream *stream, h
 
 /* --- kernels.c: what plans have in common --- */
 
-/* As call_check and call_attributes; errors name the vendor. The first also makes the device current. */
+/* As call_check; errors name the vendor. It also makes the device current. */
 helio_status gpu_call_check(helio_backend_device *device, const helio_call *call, const helio_plan_answer *answer,
                             const call_signature *signature);
-helio_status gpu_call_attributes(helio_backend_device *device, const helio_call *call, void *known, size_t size);
 
 /* A zeroed plan of `size` bytes that begins with a helio_plan; NULL, with the failure told, if there is no memory. It
  * is `empty` if the call has outputs and none of them has elements. */
@@ -116,7 +128,6 @@ typedef struct gpu_axes {
 typedef struct gpu_grid {
   unsigned blocks[3];
   unsigned threads; /* of a block, in one dimension */
-  unsigned shared;  /* bytes of extern __shared__ memory */
 } gpu_grid;
 
 /* Blocks of GPU_BLOCK threads for kernels that go over `count` items in a loop that strides over the whole grid

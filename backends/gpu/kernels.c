@@ -109,10 +109,6 @@ helio_status gpu_call_check(helio_backend_device *device, const helio_call *call
   return status == HELIO_OK ? gpu_enter(device) : status;
 }
 
-helio_status gpu_call_attributes(helio_backend_device *device, const helio_call *call, void *known, size_t size) {
-  return call_attributes(device->host, call, known, size);
-}
-
 helio_plan *gpu_plan_new(helio_backend_device *device, const helio_call *call, size_t size) {
   const helio_host *host = device->host;
   helio_plan *plan = host->allocate(host, size);

@@ -7,26 +7,48 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-typedef enum presence { UNKNOWN, PRESENT, ABSENT } presence;
+typedef enum presence { UNKNOWN, PRESENT, ABSENT } presence; /* whether the library could be opened */
 
 struct gpu_libraries {
-  pthread_mutex_t lock; /* of all that follows, of the device's handle in use, and of making those of streams */
+  pthread_mutex_t lock; /* of all that follows, and of making and handing out handles */
   presence has_blas, has_dnn;
-  vendor_blas *spare; /* made to see whether it works; the first stream takes it */
-  vendor_dnn *dnn;    /* for what plans ask */
+  vendor_blas *blas;     /* made for plans; the first stream that runs one takes it away */
+  unsigned blas_streams; /* how many have one */
+  vendor_dnn *dnn;       /* for what plans ask, and for the first stream that runs what came of it */
+  helio_stream *dnn_stream;
 };
 
-bool gpu_vendor_library_open(const helio_host *host, const char *const *names, const gpu_symbol *symbols, size_t count,
-                             const gpu_symbol *optional, size_t optional_count, void *table, char *reason,
-                             size_t size) {
+static void *open_wanted(const helio_host *host, const gpu_wanted *wanted, char *reason, size_t size) {
   char folders[PATH_MAX];
   vendor_folders(host, folders, sizeof folders);
-  void *library = gpu_library_open(names, folders, reason, size);
-  if (library == NULL) return false;
-  const char *missing = gpu_library_bind(library, symbols, count, table);
-  for (size_t i = 0; i < optional_count; i++) (void)gpu_library_bind(library, &optional[i], 1, table);
-  if (missing != NULL) snprintf(reason, size, "the one that was found has no %s", missing);
-  return missing == NULL;
+  void *library = gpu_library_open(wanted->names, folders, reason, size);
+  if (library == NULL || !vendor_library_fits(library, reason, size)) return NULL;
+  if (wanted->parts != NULL) gpu_library_open_parts(library, wanted->parts);
+  const char *missing = gpu_library_bind(library, wanted->symbols, wanted->symbol_count, wanted->table);
+  for (size_t i = 0; i < wanted->optional_count; i++)
+    (void)gpu_library_bind(library, &wanted->optional[i], 1, wanted->table);
+  if (missing == NULL) return library;
+  snprintf(reason, size, "the one that was found has no %s", missing);
+  return NULL;
+}
+
+bool gpu_vendor_library_open(gpu_opened *opened, const helio_host *host, const gpu_wanted *wanted, char *reason,
+                             size_t size) {
+  pthread_mutex_lock(&opened->lock);
+  if (opened->library == NULL) opened->library = open_wanted(host, wanted, reason, size);
+  bool there = opened->library != NULL;
+  pthread_mutex_unlock(&opened->lock);
+  return there;
+}
+
+helio_status gpu_library_fail(const helio_host *host, const vendor_library *library, const char *call,
+                              helio_status meaning, const char *words) {
+  vendor_result device = vendor_context_query();
+  host->log(host, HELIO_LOG_DEBUG, "%s: %s failed: %s", library->title, call, words); /* it may be done without it */
+  if (gpu_status_of(device) != HELIO_DEVICE_FAILURE)
+    return host->fail(host, meaning, "%s: %s failed: %s", library->title, call, words);
+  return host->fail(host, HELIO_DEVICE_FAILURE, "%s: %s failed: %s, because the device was lost: %s", library->title,
+                    call, words, vendor_result_text(device));
 }
 
 /* NULL if there is no memory. */
@@ -52,24 +74,28 @@ static void warn(helio_backend_device *device, atomic_bool *told, const vendor_l
                  const char *reason) {
   if (atomic_exchange(told, true)) return;
   device->host->log(device->host, HELIO_LOG_WARNING,
-                    "%s cannot be used, so that %s are made by kernels of our own, which are slower: %s, or say where "
-                    "it is by %s (%s)",
+                    "%s cannot be used, so that %s are made by kernels of our own, which are slower: %s, and say where "
+                    "it is by %s if the loader does not find it (%s)",
                     library->title, work, library->install, vendor.parameter_libraries, reason);
 }
 
+/* Here and not in a run, which allocates nothing: one handle, of which the first stream will have the use. One that
+ * cannot be made now, for lack of memory say, may be made for the next plan; a library that cannot be opened stays so.
+ */
 bool gpu_has_blas(helio_backend_device *device) {
   static atomic_bool told;
   char reason[512] = "";
   gpu_libraries *libraries = libraries_of(device);
   if (libraries == NULL) return false;
   pthread_mutex_lock(&libraries->lock);
-  if (libraries->has_blas == UNKNOWN) {
-    if (vendor_blas_open(device->host, reason, sizeof reason))
-      libraries->spare = vendor_blas_create(device->host, reason, sizeof reason);
-    libraries->has_blas = libraries->spare == NULL ? ABSENT : PRESENT;
-    if (libraries->spare == NULL) warn(device, &told, &vendor_blas_library, "products of matrices", reason);
-  }
+  if (libraries->has_blas == UNKNOWN)
+    libraries->has_blas = vendor_blas_open(device->host, device->facts, reason, sizeof reason) ? PRESENT : ABSENT;
   bool present = libraries->has_blas == PRESENT;
+  if (present && libraries->blas == NULL && libraries->blas_streams == 0) {
+    libraries->blas = vendor_blas_create(device->host, device->facts, reason, sizeof reason);
+    present = libraries->blas != NULL;
+  }
+  if (!present && reason[0] != '\0') warn(device, &told, &vendor_blas_library, "products of matrices", reason);
   pthread_mutex_unlock(&libraries->lock);
   return present;
 }
@@ -78,44 +104,72 @@ bool gpu_has_blas(helio_backend_device *device) {
 static bool has_dnn(helio_backend_device *device, gpu_libraries *libraries) {
   static atomic_bool told;
   char reason[512] = "";
-  if (libraries->has_dnn == UNKNOWN) {
-    if (vendor_dnn_open(device->host, reason, sizeof reason))
-      libraries->dnn = vendor_dnn_create(device->host, NULL, reason, sizeof reason);
-    libraries->has_dnn = libraries->dnn == NULL ? ABSENT : PRESENT;
-    if (libraries->dnn == NULL) warn(device, &told, &vendor_dnn_library, "convolutions", reason);
+  if (libraries->has_dnn == UNKNOWN)
+    libraries->has_dnn = vendor_dnn_open(device->host, reason, sizeof reason) ? PRESENT : ABSENT;
+  bool present = libraries->has_dnn == PRESENT;
+  if (present && libraries->dnn == NULL) {
+    libraries->dnn = vendor_dnn_create(device->host, reason, sizeof reason);
+    present = libraries->dnn != NULL;
   }
-  return libraries->has_dnn == PRESENT;
+  if (!present && reason[0] != '\0') warn(device, &told, &vendor_dnn_library, "convolutions", reason);
+  return present;
+}
+
+/* The first time aloud: from then on it is known that some are slower. */
+static void tell_refusal(helio_backend_device *device, const vendor_convolution *c, const char *words) {
+  static atomic_bool told;
+  char limits[160];
+  snprintf(limits, sizeof limits, "it has no%s way with %zu MiB of memory for itself (%s)",
+           c->nondeterministic ? "" : " deterministic", c->workspace_limit >> 20, vendor.parameter_workspace);
+  device->host->log(device->host, atomic_exchange(&told, true) ? HELIO_LOG_DEBUG : HELIO_LOG_WARNING,
+                    "%s does not make a convolution of images (%d, %d, %d, %d) by a kernel (%d, %d, %d, %d) of %s, "
+                    "so that a kernel of our own does, which is slower: %s",
+                    vendor_dnn_library.title, c->images, c->height, c->width, c->channels, c->kernel[0], c->kernel[1],
+                    c->channels / c->groups, c->out_channels, call_type_name(c->type), words == NULL ? limits : words);
 }
 
 helio_status gpu_dnn_find(helio_backend_device *device, const vendor_convolution *convolution, vendor_way **way,
                           size_t *workspace) {
-  helio_status status = HELIO_OK;
   *way = NULL;
   gpu_libraries *libraries = libraries_of(device);
   if (libraries == NULL) return HELIO_OK;
   pthread_mutex_lock(&libraries->lock);
-  if (has_dnn(device, libraries)) status = vendor_dnn_find(libraries->dnn, convolution, way, workspace);
+  bool present = has_dnn(device, libraries);
   pthread_mutex_unlock(&libraries->lock);
+  if (!present) return HELIO_OK;
+  const char *words = NULL;
+  helio_status status = vendor_dnn_find(libraries->dnn, convolution, way, workspace, &words);
+  if (status == HELIO_OK && *way == NULL) tell_refusal(device, convolution, words);
   return status;
 }
 
 static helio_status no_handle(helio_backend_device *device, const vendor_library *library, const char *reason) {
-  return device->host->fail(device->host, HELIO_DEVICE_FAILURE, "%s gives no handle for a stream: %s", library->title,
-                            reason);
+  return gpu_library_fail(device->host, library, "making a handle for a stream", HELIO_NOT_SUPPORTED, reason);
+}
+
+/* A handle takes memory of the device, and loads kernels. */
+static helio_status in_turn(helio_stream *stream, gpu_libraries *libraries,
+                            helio_status (*attach)(helio_stream *, gpu_libraries *)) {
+  const helio_host *host = stream->device->host;
+  host->turn_begin(host, HELIO_TURN_DRIVER);
+  helio_status status = attach(stream, libraries);
+  host->turn_end(host, HELIO_TURN_DRIVER);
+  return status;
 }
 
 static helio_status attach_blas(helio_stream *stream, gpu_libraries *libraries) {
   helio_backend_device *device = stream->device;
   char reason[512] = "";
-  vendor_blas *blas = libraries->spare;
-  libraries->spare = NULL;
-  if (blas == NULL) blas = vendor_blas_create(device->host, reason, sizeof reason);
+  vendor_blas *blas = libraries->blas;
+  libraries->blas = NULL;
+  if (blas == NULL) blas = vendor_blas_create(device->host, device->facts, reason, sizeof reason);
   if (blas == NULL) return no_handle(device, &vendor_blas_library, reason);
-  helio_status status = vendor_blas_attach(blas, device->facts, stream->native);
+  helio_status status = vendor_blas_attach(blas, stream->native);
   if (status != HELIO_OK) {
-    vendor_blas_destroy(blas);
+    vendor_blas_destroy(blas, false);
     return status;
   }
+  libraries->blas_streams++;
   __atomic_store_n(&stream->blas, blas, __ATOMIC_RELEASE);
   return HELIO_OK;
 }
@@ -126,40 +180,62 @@ helio_status gpu_stream_blas(helio_stream *stream, vendor_blas **blas) {
   if (*blas != NULL) return HELIO_OK;
   gpu_libraries *libraries = stream->device->libraries; /* there: a plan has asked for it */
   pthread_mutex_lock(&libraries->lock);
-  if (stream->blas == NULL) status = attach_blas(stream, libraries);
+  if (stream->blas == NULL) status = in_turn(stream, libraries, attach_blas);
   *blas = stream->blas;
   pthread_mutex_unlock(&libraries->lock);
   return status;
 }
 
-helio_status gpu_stream_dnn(helio_stream *stream, vendor_dnn **dnn) {
+static helio_status attach_dnn(helio_stream *stream, gpu_libraries *libraries) {
   helio_backend_device *device = stream->device;
   char reason[512] = "";
-  *dnn = __atomic_load_n(&stream->dnn, __ATOMIC_ACQUIRE);
-  if (*dnn != NULL) return HELIO_OK;
-  gpu_libraries *libraries = device->libraries; /* there: a plan has asked for it */
-  pthread_mutex_lock(&libraries->lock);
-  if (stream->dnn == NULL) {
-    vendor_dnn *made = vendor_dnn_create(device->host, stream->native, reason, sizeof reason);
-    __atomic_store_n(&stream->dnn, made, __ATOMIC_RELEASE);
+  bool first = libraries->dnn_stream == NULL;
+  vendor_dnn *dnn = first ? libraries->dnn : vendor_dnn_create(device->host, reason, sizeof reason);
+  if (dnn == NULL) return no_handle(device, &vendor_dnn_library, reason);
+  helio_status status = vendor_dnn_attach(dnn, stream->native);
+  if (status != HELIO_OK) {
+    if (!first) vendor_dnn_destroy(dnn, false);
+    return status;
   }
-  *dnn = stream->dnn;
-  pthread_mutex_unlock(&libraries->lock);
-  return *dnn == NULL ? no_handle(device, &vendor_dnn_library, reason) : HELIO_OK;
+  if (first) libraries->dnn_stream = stream;
+  __atomic_store_n(&stream->dnn, dnn, __ATOMIC_RELEASE);
+  return HELIO_OK;
 }
 
-void gpu_stream_libraries_close(helio_stream *stream) {
-  vendor_blas_destroy(stream->blas);
-  vendor_dnn_destroy(stream->dnn);
+helio_status gpu_stream_dnn(helio_stream *stream, vendor_dnn **dnn) {
+  helio_status status = HELIO_OK;
+  *dnn = __atomic_load_n(&stream->dnn, __ATOMIC_ACQUIRE);
+  if (*dnn != NULL) return HELIO_OK;
+  gpu_libraries *libraries = stream->device->libraries; /* there: a plan has asked for it */
+  pthread_mutex_lock(&libraries->lock);
+  if (stream->dnn == NULL) status = in_turn(stream, libraries, attach_dnn);
+  *dnn = stream->dnn;
+  pthread_mutex_unlock(&libraries->lock);
+  return status;
+}
+
+void gpu_stream_libraries_close(helio_stream *stream, bool lost) {
+  gpu_libraries *libraries = stream->device->libraries;
+  if (libraries == NULL) return;
+  pthread_mutex_lock(&libraries->lock);
+  if (stream->blas != NULL) libraries->blas_streams--;
+  vendor_blas_destroy(stream->blas, lost);
+  if (libraries->dnn_stream == stream) {
+    if (!lost) (void)vendor_dnn_attach(stream->dnn, NULL);
+    libraries->dnn_stream = NULL;
+  } else {
+    vendor_dnn_destroy(stream->dnn, lost);
+  }
+  pthread_mutex_unlock(&libraries->lock);
   stream->blas = NULL;
   stream->dnn = NULL;
 }
 
-void gpu_libraries_close(helio_backend_device *device) {
+void gpu_libraries_close(helio_backend_device *device, bool lost) {
   gpu_libraries *libraries = device->libraries;
   if (libraries == NULL) return;
-  vendor_blas_destroy(libraries->spare);
-  vendor_dnn_destroy(libraries->dnn);
+  vendor_blas_destroy(libraries->blas, lost);
+  vendor_dnn_destroy(libraries->dnn, lost);
   pthread_mutex_destroy(&libraries->lock);
   device->host->release(device->host, libraries);
   device->libraries = NULL;

@@ -3,14 +3,18 @@
  * files see them. They are opened when first needed; where one is missing, or does not work with the driver, that is
  * told once and kernels of our own do its work.
  *
- * A library's handle works on one stream at a time, so each stream has its own, made when it is first used there. What
- * plans ask a library they ask by a handle of the device's own. A helio_status that is none of HELIO_OK was told by the
+ * A library's handle works on one stream at a time, so each stream has its own. The first one is made with the first
+ * plan that needs it: that of cuBLAS and rocBLAS waits there for a stream, that of cuDNN and MIOpen answers what plans
+ * ask and serves the first stream as well. Plans know no streams, so that another stream makes its own in its first
+ * run. A helio_status that is none of HELIO_OK was told by the
  * host's fail(). The device must be the thread's current one. */
 #ifndef GPU_LIBRARIES_H
 #define GPU_LIBRARIES_H
 
 #include "gpu.h"
 #include "library.h"
+
+#include <pthread.h>
 
 /* How messages name a library, and what they tell the user to do without it. */
 typedef struct vendor_library {
@@ -19,12 +23,33 @@ typedef struct vendor_library {
 } vendor_library;
 extern const vendor_library vendor_blas_library, vendor_dnn_library;
 
-/* Opens one of `names` (the last one NULL) and fills `table`: false, with what is missing in `reason`. Of the optional
- * symbols (NULL and 0: none) those that the library lacks stay NULL. */
-bool gpu_vendor_library_open(const helio_host *host, const char *const *names, const gpu_symbol *symbols, size_t count,
-                             const gpu_symbol *optional, size_t optional_count, void *table, char *reason, size_t size);
+/* What is wanted of a library. */
+typedef struct gpu_wanted {
+  const char *const *names;             /* the first that is found; the last one NULL */
+  const char *const *parts;             /* NULL, or see gpu_library_open_parts */
+  const gpu_symbol *symbols, *optional; /* of the optional ones those that it lacks stay NULL */
+  size_t symbol_count, optional_count;
+  void *table;
+} gpu_wanted;
 
-/* --- blas.c of each vendor --- */
+/* A library that is opened once for the process. */
+typedef struct gpu_opened {
+  pthread_mutex_t lock;
+  void *library; /* NULL: not yet */
+} gpu_opened;
+#define GPU_NOT_OPENED                                                                                                 \
+  { .lock = PTHREAD_MUTEX_INITIALIZER }
+
+/* Opens it and fills the table, unless that was done: false, with what is missing in `reason`. */
+bool gpu_vendor_library_open(gpu_opened *opened, const helio_host *host, const gpu_wanted *wanted, char *reason,
+                             size_t size);
+
+/* Tells a failed call of a library, `words` being the library's own. The status is what the library's number means,
+ * unless the device itself says that it is lost, which libraries have many names for. */
+helio_status gpu_library_fail(const helio_host *host, const vendor_library *library, const char *call,
+                              helio_status meaning, const char *words);
+
+/* --- blas.c, of this folder and of each vendor --- */
 
 /* A product of matrices that are stored row by row: c = a × b, each a batch of matrices so many elements apart. An
  * operand that is the same for all has the step 0. */
@@ -36,17 +61,18 @@ typedef struct vendor_product {
   int64_t step_a, step_b, step_c;
 } vendor_product;
 
-/* Opens the library once for the process: false, with what is missing in `reason`. */
-bool vendor_blas_open(const helio_host *host, char *reason, size_t size);
+/* Opens the library that serves such a device, once for the process: false, with what is missing in `reason`. */
+bool vendor_blas_open(const helio_host *host, const vendor_facts *facts, char *reason, size_t size);
 
-/* A handle that works on no stream yet: NULL, with the reason. Attached, it works on that stream until it is destroyed;
- * the workspace in device memory that it may want is allocated then. */
-vendor_blas *vendor_blas_create(const helio_host *host, char *reason, size_t size);
-helio_status vendor_blas_attach(vendor_blas *blas, const vendor_facts *facts, vendor_stream *stream);
-void vendor_blas_destroy(vendor_blas *blas); /* NULL: nothing */
+/* A handle that works on no stream yet, with the workspace in device memory that it may want: NULL, with the reason.
+ * Attached, it works on that stream until it is destroyed. Of a lost device only the host's part is freed: the library
+ * is not called any more. */
+vendor_blas *vendor_blas_create(const helio_host *host, const vendor_facts *facts, char *reason, size_t size);
+helio_status vendor_blas_attach(vendor_blas *blas, vendor_stream *stream);
+void vendor_blas_destroy(vendor_blas *blas, bool lost); /* NULL: nothing */
 
 /* Whether the library takes such a product: it counts in int. */
-bool vendor_blas_takes(const vendor_product *product);
+bool vendor_blas_takes(const vendor_facts *facts, const vendor_product *product);
 
 /* Hands the product to the handle's stream. */
 helio_status vendor_blas_multiply(vendor_blas *blas, const vendor_product *product, gpu_address a, gpu_address b,
@@ -78,39 +104,42 @@ typedef struct vendor_way
 
 bool vendor_dnn_open(const helio_host *host, char *reason, size_t size);
 
-/* A handle that works on a stream, with NULL one for questions only: NULL, with the reason. */
-vendor_dnn *vendor_dnn_create(const helio_host *host, vendor_stream *stream, char *reason, size_t size);
-void vendor_dnn_destroy(vendor_dnn *dnn); /* NULL: nothing */
+/* A handle, good for questions: NULL, with the reason. Attached, it works on that stream; NULL: on none any more. Of a
+ * lost device only the host's part is freed. */
+vendor_dnn *vendor_dnn_create(const helio_host *host, char *reason, size_t size);
+helio_status vendor_dnn_attach(vendor_dnn *dnn, vendor_stream *stream);
+void vendor_dnn_destroy(vendor_dnn *dnn, bool lost); /* NULL: nothing */
 
-/* Asks the library how it would do it. *way is NULL if it cannot: that is no failure. One thread at a time for a
- * handle.
- */
+/* Asks the library how it would do it, and has it prepare that for this handle. *way is NULL if it cannot: that is no
+ * failure, and *words is what the library says, NULL if it has ways, but none within the limits. May compile, and
+ * blocks then. */
 helio_status vendor_dnn_find(vendor_dnn *dnn, const vendor_convolution *convolution, vendor_way **way,
-                             size_t *workspace);
+                             size_t *workspace, const char **words);
 void vendor_way_free(vendor_way *way); /* NULL: nothing */
 
-/* Hands the convolution to the handle's stream. The first time that a handle meets a way it may compile, and blocks. */
+/* Hands the convolution to the handle's stream. Another handle than the one that found the way may have to prepare it
+ * first, and blocks then. */
 helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *way, gpu_address x, gpu_address kernel, gpu_address y,
                                  gpu_address workspace);
 
 /* --- libraries.c --- */
 
-/* Whether the device has the library of products, and it works; the first time that it is asked and the answer is no, a
- * warning is logged. */
+/* Whether the device has the library of products, and it works: there is a handle then. The first time that it is asked
+ * and the answer is no, a warning is logged. */
 bool gpu_has_blas(helio_backend_device *device);
 
 /* As vendor_dnn_find, by the device's own handle. *way is also NULL where there is no library. */
 helio_status gpu_dnn_find(helio_backend_device *device, const vendor_convolution *convolution, vendor_way **way,
                           size_t *workspace);
 
-/* The stream's handles, made when first asked for. */
+/* The stream's handles: what plans have prepared, or made when first asked for. */
 helio_status gpu_stream_blas(helio_stream *stream, vendor_blas **blas);
 helio_status gpu_stream_dnn(helio_stream *stream, vendor_dnn **dnn);
 
-/* Destroys a stream's handles: before the stream is destroyed, the device being current. */
-void gpu_stream_libraries_close(helio_stream *stream);
+/* Destroys a stream's handles: before the stream is destroyed, the device being current or lost. */
+void gpu_stream_libraries_close(helio_stream *stream, bool lost);
 
-/* Destroys what the device has of its own: before it is closed, the device being current. */
-void gpu_libraries_close(helio_backend_device *device);
+/* Destroys what the device has of its own: before it is closed, the device being current or lost. */
+void gpu_libraries_close(helio_backend_device *device, bool lost);
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef GPU_LIBRARY_H
 #define GPU_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A function of a library, and where its pointer lies in a table of the backend's. */
@@ -16,12 +17,36 @@ typedef struct gpu_symbol {
 #define GPU_POINTER(result, name, arguments) result(*name) arguments;
 #define GPU_SYMBOL(result, name, arguments)  {#name, offsetof(GPU_TABLE, name)},
 
+/* Where a vendor's libraries are if the loader does not find them: what both its backend and its collective look at. A
+ * folder may begin with a variable of the environment. */
+#define GPU_CUDA_FOLDERS "$CUDA_PATH/lib64:$CUDA_HOME/lib64:$CONDA_PREFIX/lib:/usr/local/cuda/lib64"
+#define GPU_CUDA_DRIVERS "libcuda.so.1"
+
+/* The number is that of HIP. Ones that are not there yet cost nothing, and functions keep their meaning. */
+#define GPU_HIP_FOLDERS "$ROCM_PATH/lib:$CONDA_PREFIX/lib:/opt/rocm/lib"
+#define GPU_HIP_DRIVERS                                                                                                \
+  "libamdhip64.so.9", "libamdhip64.so.8", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"
+
+/* The folders that the user has `given`; else, if that is NULL or empty, the usual ones, less those whose variable is
+ * not set. */
+void gpu_library_folders(const char *given, const char *usual, char *folders, size_t size);
+
 /* Opens the first of `names` (the last one NULL) that the loader finds, else that is in one of `folders`, which are
  * separated by ':'; NULL if there is none, with the loader's word on the first name in `reason`. */
 void *gpu_library_open(const char *const *names, const char *folders, char *reason, size_t size);
 
+/* Some libraries open others, parts of themselves, by plain names while they work. The loader does not find those if it
+ * did not find the library either, unless they are open already: this opens the ones of `parts` (the last one NULL)
+ * that lie beside it. Nothing is done where the library finds its own folder. */
+void gpu_library_open_parts(void *library, const char *const *parts);
+
 /* Fills `table`. The name of the first symbol that the library lacks, NULL if it has all of them. */
 const char *gpu_library_bind(void *library, const gpu_symbol *symbols, size_t count, void *table);
+
+/* Some names of AMD's libraries are the same for all versions of ROCm. One of another version brings its own runtime
+ * along, which knows nothing of our streams and memory. Does `library` call the same function `name` as we do, or none?
+ * If not, why it cannot be used. */
+bool gpu_library_shares(void *library, const char *name, const void *ours, char *reason, size_t size);
 
 /* The path of the file that a function came from: which of several installed libraries it is. */
 void gpu_library_path(void *library, char *path, size_t size);

@@ -153,7 +153,7 @@ static helio_status find_kernels(matmul_plan *plan) {
   plan->epilogue.count = plan->how.m * plan->how.n * plan->how.batches;
   plan->epilogue.columns = plan->how.n;
   plan->epilogue.activation = plan->how.activation;
-  plan->library = vendor_blas_takes(&plan->product) && gpu_has_blas(device);
+  plan->library = vendor_blas_takes(device->facts, &plan->product) && gpu_has_blas(device);
   if (plan->library) return gpu_epilogue_find(device, plan->type, plan->has_bias, &plan->epilogue);
   return gpu_kernel_find(device, "product", plan->type, "multiply", &plan->function);
 }
@@ -162,7 +162,7 @@ static helio_status matmul_plan_make(helio_backend_device *device, const helio_c
   static const call_signature signature = {"TTt", "T", CALL_ARITHMETIC_TYPES};
   helio_matmul_attributes attributes;
   helio_status status = gpu_call_check(device, call, answer, &signature);
-  if (status == HELIO_OK) status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status == HELIO_OK) status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status == HELIO_OK) status = check_attributes(device, &attributes, call_output(call)->type);
   if (status != HELIO_OK) return status;
   const helio_argument *const given[3] = {call_input(call, 0), call_input(call, 1),
@@ -181,13 +181,7 @@ static helio_status matmul_plan_make(helio_backend_device *device, const helio_c
     describe_product(plan, call, &attributes);
     status = find_kernels(plan);
   }
-  if (status != HELIO_OK) {
-    gpu_plan_free(&plan->base);
-    return status;
-  }
-  answer->plan = &plan->base;
-  answer->workspace = 0;
-  return HELIO_OK;
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 /* Goes along the batch axes that one call of the library does not. */

@@ -18,7 +18,7 @@ static helio_status memory_allocate(helio_backend_device *device, size_t bytes, 
   }
   host->release(host, buffer);
   size_t free_bytes = 0, total = 0;
-  if (!vendor_is_out_of_memory(answer) || vendor_memory_info(&free_bytes, &total) != 0)
+  if (gpu_status_of(answer) != HELIO_OUT_OF_MEMORY || vendor_memory_info(&free_bytes, &total) != 0)
     return gpu_fail(device, answer, "allocating memory");
   return host->fail(host, HELIO_OUT_OF_MEMORY,
                     "%s device (%s): no room for a buffer of %zu bytes: %zu of %zu bytes are free", vendor.title,
@@ -31,9 +31,9 @@ static helio_status memory_free(helio_backend_device *device, helio_buffer *buff
   if (buffer == NULL) return HELIO_OK;
   gpu_address address = buffer->address;
   device->host->release(device->host, buffer);
-  if (vendor_context_enter(device->physical->context) != 0) return HELIO_OK;
+  if (!gpu_enter_to_free(device)) return HELIO_OK;
   vendor_result result = vendor_free(address);
-  if (result == 0 || vendor_context_synchronize() != 0) return HELIO_OK;
+  if (result == 0 || !gpu_enter_to_free(device)) return HELIO_OK;
   return gpu_fail(device, result, "freeing memory");
 }
 
@@ -111,8 +111,11 @@ static helio_status memory_host_allocate(helio_backend_device *device, size_t by
   return result == 0 ? HELIO_OK : gpu_fail(device, result, "allocating pinned memory of the host");
 }
 
+/* Pinned memory belongs to the host: the vendors free it also where the device is lost, and whichever is current. */
 static void memory_host_free(helio_backend_device *device, void *memory) {
-  if (memory != NULL && gpu_enter(device) == HELIO_OK) vendor_host_free(memory);
+  if (memory == NULL) return;
+  (void)gpu_enter_to_free(device);
+  (void)vendor_host_free(memory);
 }
 
 static void *memory_native_buffer(helio_buffer *buffer) {

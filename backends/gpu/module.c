@@ -2,6 +2,7 @@
 /* Compiled kernels. A text is compiled for one architecture and one type of elements when the first of its kernels is
  * asked for; all cards of that architecture share the image, each loads it as a module of its own. */
 #include "cache.h"
+#include "compiler.h"
 #include "physical.h"
 #include "text.h"
 
@@ -24,6 +25,7 @@ struct gpu_images {
   pthread_mutex_t lock; /* held while one compiles: others that want the same wait for it */
   image *first;
   unsigned compiled; /* texts, and the seconds that took */
+  uint32_t types;    /* bits of those that texts were compiled for */
   double seconds, told;
 };
 
@@ -55,10 +57,10 @@ void gpu_images_destroy(gpu_images *images) {
   host->release(host, images);
 }
 
-void gpu_modules_unload(helio_plugin_state *state, gpu_physical *physical) {
+void gpu_modules_unload(helio_plugin_state *state, gpu_physical *physical, bool lost) {
   for (gpu_module *module = physical->modules, *next; module != NULL; module = next) {
     next = module->next;
-    vendor_module_unload(module->native);
+    if (!lost) vendor_module_unload(module->native);
     state->host->release(state->host, module);
   }
   physical->modules = NULL;
@@ -88,14 +90,16 @@ static char *whole_text(const helio_host *host, const gpu_text *text) {
 /* One text for one architecture and type. */
 typedef struct job {
   const vendor_facts *facts;
+  const gpu_compiler *compiler;
   const gpu_text *text;
   uint32_t type;
   char define_type[32], define_bad_data[32];
   const char *defines[3];
 } job;
 
-static void job_init(job *work, const vendor_facts *facts, const gpu_text *text, uint32_t type) {
-  *work = (job){.facts = facts, .text = text, .type = type};
+static void job_init(job *work, const vendor_facts *facts, const gpu_compiler *compiler, const gpu_text *text,
+                     uint32_t type) {
+  *work = (job){.facts = facts, .compiler = compiler, .text = text, .type = type};
   snprintf(work->define_type, sizeof work->define_type, "-DTYPE=%u", type);
   snprintf(work->define_bad_data, sizeof work->define_bad_data, "-DBAD_DATA=%d", HELIO_BAD_DATA);
   work->defines[0] = work->define_type;
@@ -107,7 +111,7 @@ static void job_key(const job *work, const char *whole, char *key, size_t size) 
   size_t bytes = strlen(whole);
   snprintf(key, size, "%s %s %s %s\ntext %zu %016llx\n%s\n", work->text->name, work->defines[0], work->defines[1],
            work->facts->architecture, bytes, (unsigned long long)gpu_cache_hash(whole, bytes),
-           vendor_compiler_identity());
+           work->compiler->identity);
 }
 
 static double seconds_now(void) {
@@ -116,15 +120,25 @@ static double seconds_now(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Who waits for seconds wants to know what for, and whether it will be so next time. */
+/* How many there may be, if the types that were seen are all: one of each text but the prelude for each type. Most
+ * programs need less. */
+static unsigned most_to_compile(const gpu_images *images) {
+  unsigned texts = 0, types = (unsigned)__builtin_popcount(images->types);
+  while (gpu_texts[texts + 1].name != NULL) texts++;
+  return texts * (types == 0 ? 1 : types);
+}
+
+/* Who waits for seconds wants to know what for, how much is to come at the most, and whether it will be so next time.
+ */
 static void tell_progress(gpu_images *images, const vendor_facts *facts) {
   const helio_host *host = images->host;
   if (images->seconds < 1 || images->seconds < images->told * 2) return;
   char folder[PATH_MAX];
   gpu_cache_folder(host, folder, sizeof folder);
   images->told = images->seconds;
-  host->log(host, HELIO_LOG_INFO, "compiling kernels for %s: %u so far, in %.1f s; %s%s", facts->architecture,
-            images->compiled, images->seconds, folder[0] == '\0' ? "they are not kept" : "they are kept in ", folder);
+  host->log(host, HELIO_LOG_INFO, "compiling kernels for %s: %u/%u at the most, %.1f s so far; %s%s",
+            facts->architecture, images->compiled, most_to_compile(images), images->seconds,
+            folder[0] == '\0' ? "they are not kept" : "they are kept in ", folder);
 }
 
 static helio_status compile_text(gpu_images *images, const job *work, const char *whole, vendor_image *code) {
@@ -136,10 +150,11 @@ static helio_status compile_text(gpu_images *images, const job *work, const char
   images->host->log(images->host, HELIO_LOG_DEBUG, "compiling %s with %s for %s", name, work->define_type,
                     work->facts->architecture);
   double begin = seconds_now();
-  helio_status status = vendor_compile(images->host, work->facts, name, whole, work->defines, code);
+  helio_status status = gpu_compile(images->host, work->compiler, work->facts, name, whole, work->defines, code);
   if (status != HELIO_OK) return status;
   images->seconds += seconds_now() - begin;
   images->compiled++;
+  if (work->type != 0) images->types |= HELIO_TYPE_BIT(work->type);
   tell_progress(images, work->facts);
   gpu_cache_write(images->host, file, key, code);
   return HELIO_OK;
@@ -147,12 +162,13 @@ static helio_status compile_text(gpu_images *images, const job *work, const char
 
 static helio_status compile(gpu_images *images, const vendor_facts *facts, const gpu_text *text, uint32_t type,
                             vendor_image *code) {
-  helio_status status = vendor_compiler_open(images->host);
+  const gpu_compiler *compiler;
+  helio_status status = gpu_compiler_find(images->host, facts, &compiler);
   if (status != HELIO_OK) return status;
   char *whole = whole_text(images->host, text);
   if (whole == NULL) return HELIO_OUT_OF_MEMORY;
   job work;
-  job_init(&work, facts, text, type);
+  job_init(&work, facts, compiler, text, type);
   status = compile_text(images, &work, whole, code);
   images->host->release(images->host, whole);
   return status;

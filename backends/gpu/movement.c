@@ -13,7 +13,7 @@ static helio_status slice_plan_make(helio_backend_device *device, const helio_ca
   const call_signature signature = {"T", "T", CALL_ALL_TYPES};
   helio_slice_attributes attributes;
   helio_status status = gpu_call_check(device, call, answer, &signature);
-  if (status == HELIO_OK) status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status == HELIO_OK) status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   const helio_argument *x = call_input(call, 0), *y = call_output(call);
   bool fits = x->rank == y->rank;
@@ -30,7 +30,7 @@ static helio_status slice_plan_make(helio_backend_device *device, const helio_ca
     for (uint32_t i = 0; i < x->rank; i++) plan->offset += (uint64_t)(attributes.begin[i] * stride[i]) * element;
     status = gpu_movers_find(device, "movement", "copy", element, 16, &plan->copy);
   }
-  return gpu_plan_end(&plan->base, status, 0, answer);
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 static helio_status slice_run(helio_plan *base, const helio_run *run) {
@@ -103,7 +103,7 @@ static helio_status concat_plan_make(helio_backend_device *device, const helio_c
   const call_signature signature = {"T*", "T", CALL_ALL_TYPES};
   helio_axis_attributes attributes;
   helio_status status = gpu_call_check(device, call, answer, &signature);
-  if (status == HELIO_OK) status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status == HELIO_OK) status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status == HELIO_OK) status = concat_check(device, call, &attributes);
   if (status != HELIO_OK) return status;
   concat_plan *plan = (concat_plan *)gpu_plan_new(device, call, sizeof *plan + call->input_count * sizeof plan->row[0]);
@@ -112,7 +112,7 @@ static helio_status concat_plan_make(helio_backend_device *device, const helio_c
     arrange_rows(plan, call, attributes.axis);
     status = gpu_movers_find(device, "concat", "concat", call_type_size(call_output(call)->type), 16, &plan->concat);
   }
-  return gpu_plan_end(&plan->base, status, 0, answer);
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 /* Inputs from number `first` on that fit a launch; `y` is where their rows begin. */

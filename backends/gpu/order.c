@@ -42,7 +42,7 @@ static helio_status argmax_plan_make(helio_backend_device *device, const helio_c
   const call_signature signature = {"T", "?", CALL_ARITHMETIC_TYPES};
   helio_axis_attributes attributes;
   helio_status status = gpu_call_check(device, call, answer, &signature);
-  if (status == HELIO_OK) status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status == HELIO_OK) status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   const helio_argument *x = call_input(call, 0);
   if (attributes.reserved != 0) return host->fail(host, HELIO_NOT_SUPPORTED, "ARGMAX: a reserved attribute is set");
@@ -118,7 +118,7 @@ static helio_status in_top_k_plan_make(helio_backend_device *device, const helio
   const call_signature signature = {"TI", "B", CALL_FLOAT_TYPES};
   helio_top_k_attributes attributes;
   helio_status status = gpu_call_check(device, call, answer, &signature);
-  if (status == HELIO_OK) status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status == HELIO_OK) status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   const helio_argument *x = call_input(call, 0), *targets = call_input(call, 1);
   if (attributes.reserved != 0) return host->fail(host, HELIO_NOT_SUPPORTED, "IN_TOP_K: a reserved attribute is set");

@@ -40,7 +40,7 @@ static helio_status pad_plan_make(helio_backend_device *device, const helio_call
   const call_signature signature = {"T", "T", CALL_ALL_TYPES};
   helio_slice_attributes attributes;
   helio_status status = gpu_call_check(device, call, answer, &signature);
-  if (status == HELIO_OK) status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status == HELIO_OK) status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   const helio_argument *x = call_input(call, 0), *y = call_output(call);
   bool fits = x->rank == y->rank;
@@ -55,7 +55,7 @@ static helio_status pad_plan_make(helio_backend_device *device, const helio_call
     plan->bytes = call_element_count(y) * element;
     status = gpu_movers_find(device, "pad", "pad", element, 16, &plan->pad);
   }
-  return gpu_plan_end(&plan->base, status, 0, answer);
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 static helio_status pad_run(helio_plan *base, const helio_run *run) {

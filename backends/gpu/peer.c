@@ -69,19 +69,14 @@ static gpu_reach reach_find(helio_backend_device *device, helio_backend_device *
   return GPU_REACH_NO;
 }
 
-/* The answer is kept, and asked for without the lock: it changes once. */
+/* The answer is kept. Who asks first tries it, without any lock: a trial may hang, as copies between cards do that say
+ * they can and cannot. Others do not wait for it: until there is an answer their copies go through the host. */
 static gpu_reach reach_of(helio_backend_device *device, helio_backend_device *from) {
-  gpu_physical *here = device->physical;
-  gpu_reach *known = &here->reach[from->physical->index];
-  gpu_reach answer = __atomic_load_n(known, __ATOMIC_ACQUIRE);
-  if (answer != GPU_REACH_UNKNOWN) return answer;
-  pthread_mutex_lock(&here->lock);
-  answer = *known;
-  if (answer == GPU_REACH_UNKNOWN) {
-    answer = reach_find(device, from);
-    __atomic_store_n(known, answer, __ATOMIC_RELEASE);
-  }
-  pthread_mutex_unlock(&here->lock);
+  gpu_reach *known = &device->physical->reach[from->physical->index], seen = GPU_REACH_UNKNOWN;
+  if (!__atomic_compare_exchange_n(known, &seen, GPU_REACH_TRYING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    return seen;
+  gpu_reach answer = reach_find(device, from);
+  __atomic_store_n(known, answer, __ATOMIC_RELEASE);
   return answer;
 }
 

@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 /* Whether a card can copy from another one's memory directly; found out once for each pair. */
-typedef enum gpu_reach { GPU_REACH_UNKNOWN, GPU_REACH_YES, GPU_REACH_NO } gpu_reach;
+typedef enum gpu_reach { GPU_REACH_UNKNOWN, GPU_REACH_TRYING, GPU_REACH_YES, GPU_REACH_NO } gpu_reach;
 
 typedef struct gpu_module gpu_module; /* module.c */
 
@@ -21,11 +21,11 @@ struct gpu_physical {
   unsigned open_count;
   vendor_context *context; /* while a logical device is open */
   gpu_module *modules;     /* a list, youngest first */
-  gpu_reach *reach;        /* one for each card */
+  gpu_reach *reach;        /* one for each card; atomic instead of under the lock */
 };
 
-/* Unloads a card's modules; it is the thread's current one. */
-void gpu_modules_unload(helio_plugin_state *state, gpu_physical *physical);
+/* Unloads a card's modules; it is the thread's current one, or lost. */
+void gpu_modules_unload(helio_plugin_state *state, gpu_physical *physical, bool lost);
 
 /* Images of compiled texts, which all cards of one architecture share. */
 typedef struct gpu_images gpu_images;

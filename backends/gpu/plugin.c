@@ -14,7 +14,6 @@ const vendor_names vendor = {
     .plugin = VENDOR_PLUGIN,
     .title = VENDOR_TITLE,
     .vendor = VENDOR_VENDOR,
-    .description = VENDOR_DESCRIPTION,
     .parameter_cache = VENDOR_PARAMETER "CACHE",
     .parameter_libraries = VENDOR_PARAMETER "LIBRARIES",
     .parameter_workspace = VENDOR_PARAMETER "WORKSPACE",
@@ -73,7 +72,7 @@ static helio_status physical_init(helio_plugin_state *state, uint32_t index) {
   physical->index = (int)index;
   vendor_result result = vendor_device_facts((int)index, &physical->facts);
   if (result != 0)
-    return host->fail(host, HELIO_DEVICE_FAILURE, "%s device %u does not tell what it is: %s", vendor.title, index,
+    return host->fail(host, gpu_status_of(result), "%s device %u does not tell what it is: %s", vendor.title, index,
                       vendor_result_text(result));
   write_properties(physical);
   physical->reach = host->allocate(host, state->count * sizeof *physical->reach);

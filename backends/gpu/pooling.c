@@ -64,7 +64,7 @@ static helio_status plan_make(helio_backend_device *device, const helio_call *ca
                               const char *name) {
   const helio_host *host = device->host;
   helio_pool_attributes attributes;
-  helio_status status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  helio_status status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   if (!shapes_fit(x, y, winners, &attributes))
     return host->fail(host, HELIO_INVALID_ARGUMENT, "pooling: the shapes do not fit each other and the windows");
@@ -76,13 +76,7 @@ static helio_status plan_make(helio_backend_device *device, const helio_call *ca
   char kernel[32];
   snprintf(kernel, sizeof kernel, "%s%s", name, winners == NULL ? "" : winners->type == HELIO_UINT8 ? "_u8" : "_i32");
   if (!plan->base.empty) status = gpu_kernel_find(device, "pooling", x->type, kernel, &plan->function);
-  if (status != HELIO_OK) {
-    gpu_plan_free(&plan->base);
-    return status;
-  }
-  answer->plan = &plan->base;
-  answer->workspace = 0;
-  return HELIO_OK;
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 static helio_status max_plan(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {

@@ -56,7 +56,7 @@ static helio_status random_plan_make(helio_backend_device *device, const helio_c
   plan->element = call_type_size(y->type);
   plan->count = (int64_t)call_element_count(y);
   status = plan->base.empty ? HELIO_OK : gpu_kernel_find(device, "random", y->type, row->kernel, &plan->function);
-  return gpu_plan_end(&plan->base, status, 0, answer);
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 /* A block of four words makes a pack, if it lies where a pack may. */

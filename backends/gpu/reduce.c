@@ -123,7 +123,7 @@ static helio_status reduce_plan_make(helio_backend_device *device, const helio_c
                                     call->operation == HELIO_OP_MEAN ? CALL_FLOAT_TYPES : CALL_ARITHMETIC_TYPES};
   helio_reduce_attributes attributes;
   helio_status status = gpu_call_check(device, call, answer, &signature);
-  if (status == HELIO_OK) status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status == HELIO_OK) status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   const helio_argument *x = call_input(call, 0);
   if (attributes.reserved != 0) return host->fail(host, HELIO_NOT_SUPPORTED, "a reserved attribute is set");

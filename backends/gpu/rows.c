@@ -41,7 +41,7 @@ static helio_status gather_plan_make(helio_backend_device *device, const helio_c
   plan->row = element;
   for (uint32_t i = 1; i < x->rank; i++) plan->row *= (uint64_t)x->extent[i];
   if (!plan->base.empty) status = gpu_movers_find(device, "rows", "gather", element, 16, &plan->movers);
-  return gpu_plan_end(&plan->base, status, 0, answer);
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 static helio_status gather_run(helio_plan *base, const helio_run *run) {
@@ -92,7 +92,7 @@ static helio_status one_hot_plan_make(helio_backend_device *device, const helio_
   plan->rows = y->extent[y->rank - 1];
   plan->hot = one_of(y->type);
   if (!plan->base.empty) status = gpu_movers_find(device, "rows", "one_hot", element, element, &plan->movers);
-  return gpu_plan_end(&plan->base, status, 0, answer);
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 static helio_status one_hot_run(helio_plan *base, const helio_run *run) {

@@ -70,7 +70,7 @@ static helio_status scatter_plan_make(helio_backend_device *device, const helio_
     share_out(plan);
     status = gpu_kernel_find(device, "scatter_add", x->type, "scatter_add", &plan->function);
   }
-  return gpu_plan_end(&plan->base, status, plan->half ? call_element_count(y) * sizeof(float) : 0, answer);
+  return gpu_plan_finish(&plan->base, status, plan->half ? call_element_count(y) * sizeof(float) : 0, answer);
 }
 
 static helio_status scatter_run(helio_plan *base, const helio_run *run) {

@@ -2,6 +2,8 @@
 /* Streams and events: the vendor's own. */
 #include "libraries.h"
 
+#include <time.h>
+
 static helio_status stream_create(helio_backend_device *device, helio_stream **stream) {
   const helio_host *host = device->host;
   helio_status status = gpu_enter(device);
@@ -10,6 +12,10 @@ static helio_status stream_create(helio_backend_device *device, helio_stream **s
   if (made == NULL) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for a stream");
   *made = (helio_stream){.device = device};
   vendor_result result = vendor_stream_create(&made->native);
+  if (result == 0) {
+    result = vendor_event_create(&made->end);
+    if (result != 0) vendor_stream_destroy(made->native);
+  }
   if (result != 0) {
     host->release(host, made);
     return gpu_fail(device, result, "making a stream");
@@ -20,18 +26,38 @@ static helio_status stream_create(helio_backend_device *device, helio_stream **s
 
 static void stream_destroy(helio_backend_device *device, helio_stream *stream) {
   if (stream == NULL) return;
-  if (gpu_enter(device) == HELIO_OK) {
-    gpu_stream_libraries_close(stream);
+  bool lost = !gpu_enter_to_free(device);
+  gpu_stream_libraries_close(stream, lost);
+  if (!lost) {
+    vendor_event_destroy(stream->end);
     vendor_stream_destroy(stream->native);
   }
   device->host->release(device->host, stream);
 }
 
+static int64_t microseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* The vendors' own wait either spins for as long as it takes, as that for a stream does, or always sleeps: events are
+ * made to sleep. */
+static vendor_result wait_for(const helio_backend_device *device, vendor_event *event) {
+  uint32_t spin_us = device->spin_us;
+  for (int64_t end = spin_us > 0 ? microseconds() + spin_us : 0; end > 0 && microseconds() < end;) {
+    vendor_result result = vendor_event_query(event);
+    if (gpu_status_of(result) != HELIO_NOT_READY) return result;
+  }
+  return vendor_event_synchronize(event);
+}
+
 static helio_status stream_synchronize(helio_backend_device *device, helio_stream *stream) {
   helio_status status = gpu_enter(device);
   if (status != HELIO_OK) return status;
-  vendor_result result = vendor_stream_synchronize(stream->native);
-  return result == 0 ? HELIO_OK : gpu_fail(device, result, "earlier work");
+  vendor_result result = vendor_event_record(stream->end, stream->native);
+  if (result == 0) result = wait_for(device, stream->end);
+  return result == 0 ? HELIO_OK : gpu_fail_late(device, result);
 }
 
 static helio_status event_create(helio_backend_device *device, helio_event **event) {
@@ -40,7 +66,7 @@ static helio_status event_create(helio_backend_device *device, helio_event **eve
   if (status != HELIO_OK) return status;
   helio_event *made = host->allocate(host, sizeof *made);
   if (made == NULL) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for an event");
-  *made = (helio_event){.device = device};
+  *made = (helio_event){.native = NULL};
   vendor_result result = vendor_event_create(&made->native);
   if (result != 0) {
     host->release(host, made);
@@ -52,7 +78,7 @@ static helio_status event_create(helio_backend_device *device, helio_event **eve
 
 static void event_destroy(helio_backend_device *device, helio_event *event) {
   if (event == NULL) return;
-  if (gpu_enter(device) == HELIO_OK) vendor_event_destroy(event->native);
+  if (gpu_enter_to_free(device)) vendor_event_destroy(event->native);
   device->host->release(device->host, event);
 }
 
@@ -68,14 +94,14 @@ static helio_status event_query(helio_backend_device *device, helio_event *event
   if (status != HELIO_OK) return status;
   vendor_result result = vendor_event_query(event->native);
   if (result == 0) return HELIO_OK;
-  return vendor_is_not_ready(result) ? HELIO_NOT_READY : gpu_fail(device, result, "earlier work");
+  return gpu_status_of(result) == HELIO_NOT_READY ? HELIO_NOT_READY : gpu_fail_late(device, result);
 }
 
 static helio_status event_synchronize(helio_backend_device *device, helio_event *event) {
   helio_status status = gpu_enter(device);
   if (status != HELIO_OK) return status;
-  vendor_result result = vendor_event_synchronize(event->native);
-  return result == 0 ? HELIO_OK : gpu_fail(device, result, "earlier work");
+  vendor_result result = wait_for(device, event->native);
+  return result == 0 ? HELIO_OK : gpu_fail_late(device, result);
 }
 
 static helio_status stream_wait(helio_backend_device *device, helio_stream *stream, helio_event *event) {

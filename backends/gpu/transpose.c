@@ -4,6 +4,8 @@
  * innermost in x span planes, which are transposed tile by tile. */
 #include "units.h"
 
+#include <stdio.h>
+
 /* Planes that are narrower than this leave most of a tile empty: their elements are copied one by one, and what x is
  * read at is still in the cache when its neighbours are. */
 #define NARROW 8
@@ -99,21 +101,34 @@ static helio_status transpose_plan_make(helio_backend_device *device, const heli
   const call_signature signature = {"T", "T", CALL_ALL_TYPES};
   helio_transpose_attributes attributes;
   helio_status status = gpu_call_check(device, call, answer, &signature);
-  if (status == HELIO_OK) status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status == HELIO_OK) status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   if (!permutation_fits(call_input(call, 0), call_output(call), attributes.permutation))
     return device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "TRANSPOSE: the output is not the input permuted");
   transpose_plan *plan = (transpose_plan *)gpu_plan_new(device, call, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
   if (!plan->base.empty) status = arrange(plan, call, attributes.permutation);
-  return gpu_plan_end(&plan->base, status, 0, answer);
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 /* A block for each tile. */
-static gpu_grid tile_grid(const transpose_plan *plan) {
-  const planes *shape = &plan->shape;
-  int64_t tiles = (shape->across + TILE - 1) / TILE * ((shape->along + TILE - 1) / TILE) * shape->count;
-  return gpu_grid_over(plan->base.device, (size_t)tiles * GPU_BLOCK);
+static helio_status transpose_planes(const helio_plan *plan, const helio_run *run, vendor_function *function,
+                                     gpu_address y, gpu_address x, planes shape) {
+  int64_t tiles = (shape.across + TILE - 1) / TILE * ((shape.along + TILE - 1) / TILE) * shape.count;
+  void *arguments[] = {&y, &x, &shape};
+  return gpu_launch(plan, run, function, gpu_grid_over(plan->device, (size_t)tiles * GPU_BLOCK), arguments);
+}
+
+helio_status gpu_transpose_find(helio_backend_device *device, size_t element, vendor_function **function) {
+  char name[32];
+  snprintf(name, sizeof name, "transpose_%zu", element);
+  return gpu_kernel_find(device, "movement", 0, name, function);
+}
+
+helio_status gpu_transpose_run(const helio_plan *plan, const helio_run *run, vendor_function *function, gpu_address y,
+                               gpu_address x, int64_t rows, int64_t columns) {
+  planes shape = {.across = rows, .along = columns, .x_stride = columns, .y_stride = rows, .count = 1};
+  return transpose_planes(plan, run, function, y, x, shape);
 }
 
 static helio_status transpose_run(helio_plan *base, const helio_run *run) {
@@ -122,10 +137,7 @@ static helio_status transpose_run(helio_plan *base, const helio_run *run) {
   helio_status status = gpu_run_begin(base, run);
   if (status != HELIO_OK) return status;
   gpu_address x = gpu_run_address(run, 0), y = gpu_run_address(run, 1);
-  if (!plan->copy) {
-    void *arguments[] = {&y, &x, &plan->shape};
-    return gpu_launch(base, run, plan->movers.function[plan->element], tile_grid(plan), arguments);
-  }
+  if (!plan->copy) return transpose_planes(base, run, plan->movers.function[plan->element], y, x, plan->shape);
   unsigned unit = gpu_unit_of(plan->walk.multiples | x | y);
   gpu_axes axes = gpu_walk_axes(&plan->walk, unit);
   int64_t count = (int64_t)(plan->walk.bytes >> unit);

@@ -61,13 +61,13 @@ static helio_status make_plan(helio_backend_device *device, const helio_call *ca
   plan->pack_bytes = plan->pack * element;
   plan->count = (int64_t)call_element_count(y);
   helio_status status = plan->base.empty ? HELIO_OK : gpu_kernel_find(device, text, y->type, kernel, &plan->function);
-  return gpu_plan_end(&plan->base, status, 0, answer);
+  return gpu_plan_finish(&plan->base, status, 0, answer);
 }
 
 static helio_status gelu_kernel(helio_backend_device *device, const helio_call *call, const char **kernel) {
   const helio_host *host = device->host;
   helio_gelu_attributes attributes;
-  helio_status status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  helio_status status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   if (attributes.approximate > 1 || attributes.reserved != 0)
     return host->fail(host, HELIO_NOT_SUPPORTED, "GELU: an attribute is set that is unknown here");
@@ -103,7 +103,7 @@ static helio_status gradient_plan_make(helio_backend_device *device, const helio
   const call_signature signature = {"TT", "T", CALL_ARITHMETIC_TYPES};
   helio_activation_attributes attributes;
   helio_status status = gpu_call_check(device, call, answer, &signature);
-  if (status == HELIO_OK) status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+  if (status == HELIO_OK) status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   uint32_t activation = attributes.activation;
   bool real = (CALL_FLOAT_TYPES & HELIO_TYPE_BIT(call_output(call)->type)) != 0;

@@ -4,16 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-helio_status gpu_plan_end(helio_plan *plan, helio_status status, size_t workspace, helio_plan_answer *answer) {
-  if (status != HELIO_OK) {
-    gpu_plan_free(plan);
-    return status;
-  }
-  answer->plan = plan;
-  answer->workspace = workspace;
-  return HELIO_OK;
-}
-
 helio_status gpu_movers_find(helio_backend_device *device, const char *text, const char *name, size_t element,
                              size_t largest, gpu_movers *movers) {
   for (unsigned unit = 0; unit < GPU_UNITS; unit++) {

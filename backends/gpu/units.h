@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What elementwise operations and those that move elements share: accesses of several elements at a time, where
- * addresses allow it, and plans' ends. */
+ * addresses allow it, and matrices that are transposed. */
 #ifndef GPU_UNITS_H
 #define GPU_UNITS_H
 
 #include "gpu.h"
-
-/* Ends a plan(): hands the plan over if all has gone well, else frees it. Gives the status back. */
-helio_status gpu_plan_end(helio_plan *plan, helio_status status, size_t workspace, helio_plan_answer *answer);
 
 /* --- packs: neighbours that kernels of elementwise operations read or write at a time --- */
 
@@ -57,6 +54,15 @@ void gpu_walk_make(gpu_walk *walk, uint32_t rank, const int64_t *extent, const i
 
 /* In units of 2^unit bytes. */
 gpu_axes gpu_walk_axes(const gpu_walk *walk, unsigned unit);
+
+/* --- transpose.c: matrices, for others than the operation --- */
+
+/* The kernel that transposes a matrix of elements of 1, 2, 4 or 8 bytes. */
+helio_status gpu_transpose_find(helio_backend_device *device, size_t element, vendor_function **function);
+
+/* y is x transposed, which has so many rows and columns. */
+helio_status gpu_transpose_run(const helio_plan *plan, const helio_run *run, vendor_function *function, gpu_address y,
+                               gpu_address x, int64_t rows, int64_t columns);
 
 /* The strides of a tensor's axes, in elements. */
 void gpu_strides(const helio_argument *tensor, int64_t *stride);

@@ -127,7 +127,7 @@ static helio_status update_plan_make(helio_backend_device *device, const helio_c
   helio_sgd_attributes attributes = {0};
   helio_status status = gpu_call_check(device, call, answer, &signature);
   if (status == HELIO_OK && call->operation == HELIO_OP_SGD_UPDATE)
-    status = gpu_call_attributes(device, call, &attributes, sizeof attributes);
+    status = call_attributes(device->host, call, &attributes, sizeof attributes);
   if (status != HELIO_OK) return status;
   if (attributes.reserved != 0) return host->fail(host, HELIO_NOT_SUPPORTED, "a reserved attribute is set");
   if (attributes.nesterov > 1) return host->fail(host, HELIO_INVALID_ARGUMENT, "nesterov is 0 or 1");

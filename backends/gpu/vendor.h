@@ -24,10 +24,9 @@ typedef struct vendor_blas vendor_blas;
 typedef struct vendor_dnn vendor_dnn;
 
 typedef struct vendor_names {
-  const char *plugin;      /* "cuda", "hip": name of the plugin and of its native handles */
-  const char *title;       /* "CUDA", "HIP": in messages */
-  const char *vendor;      /* "NVIDIA", "AMD" */
-  const char *description; /* of the plugin */
+  const char *plugin; /* "cuda", "hip": name of the plugin and of its native handles */
+  const char *title;  /* "CUDA", "HIP": in messages */
+  const char *vendor; /* "NVIDIA", "AMD" */
   const char *parameter_cache, *parameter_libraries, *parameter_workspace; /* see plugin.c */
 } vendor_names;
 extern const vendor_names vendor;
@@ -39,9 +38,8 @@ typedef struct vendor_facts {
   char driver[32]; /* its version */
   uint64_t memory;
   unsigned compute_units;
-  unsigned warp;        /* 32 or 64 */
-  unsigned block_limit; /* threads of a block */
-  size_t shared_limit;  /* bytes of shared memory of a block */
+  unsigned warp;       /* 32 or 64 */
+  size_t shared_limit; /* bytes of shared memory of a block */
 } vendor_facts;
 
 /* --- driver.c --- */
@@ -52,6 +50,8 @@ bool vendor_driver_open(const helio_host *host, int *count, char *reason, size_t
 /* Folders, separated by ':', that the vendor's libraries are looked for in behind the loader's: for gpu_library_open.
  */
 void vendor_folders(const helio_host *host, char *folders, size_t size);
+/* Whether a library that was opened works with this driver: else false, with the reason. */
+bool vendor_library_fits(void *library, char *reason, size_t size);
 vendor_result vendor_device_facts(int index, vendor_facts *facts);
 
 vendor_result vendor_context_open(int index, vendor_context **context);
@@ -59,6 +59,7 @@ void vendor_context_close(int index, vendor_context *context);
 vendor_result vendor_context_enter(vendor_context *context); /* makes it current */
 void *vendor_context_native(vendor_context *context);        /* see plugin.h: native_device */
 vendor_result vendor_context_synchronize(void);
+vendor_result vendor_context_query(void); /* how the device is, without waiting: 0, not ready, or what it failed with */
 vendor_result vendor_memory_info(size_t *free_bytes, size_t *total);
 bool vendor_can_reach(int index, int peer);
 vendor_result vendor_reach(vendor_context *context, vendor_context *peer); /* enables it; fine if it is already */
@@ -91,25 +92,14 @@ vendor_result vendor_module_function(vendor_module *module, const char *name, ve
 vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads, unsigned shared,
                             vendor_stream *stream, void **arguments);
 
-bool vendor_is_not_ready(vendor_result result);
-bool vendor_is_out_of_memory(vendor_result result);
 const char *vendor_result_text(vendor_result result); /* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access …" */
 
-/* --- compiler.c: the run-time compiler --- */
-
+/* Compiled kernels. */
 typedef struct vendor_image {
   void *data; /* from host->allocate */
   size_t bytes;
 } vendor_image;
 
-/* Opens the compiler once for the process: HELIO_NOT_SUPPORTED, with what is missing told, if there is none. */
-helio_status vendor_compiler_open(const helio_host *host);
-/* Whatever tells one compiler from another (version, path, size and time of the library): part of the cache's key. */
-const char *vendor_compiler_identity(void);
-/* `defines` are options "-DNAME=value", the last one NULL. */
-helio_status vendor_compile(const helio_host *host, const vendor_facts *facts, const char *name, const char *text,
-                            const char *const *defines, vendor_image *image);
-
-/* blas.c and dnn.c: see libraries.h. */
+/* compiler.c: see compiler.h; blas.c and dnn.c: see libraries.h. */
 
 #endif

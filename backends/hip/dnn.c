@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions by MIOpen in its immediate mode: a handle lists solutions, compiles the one that was chosen, and runs
- * it. What one handle has compiled another has not. So a plan chooses by the device's handle, and a stream's handle
- * lists and compiles when it meets the way for the first time. */
+ * it. What one handle has compiled another has not. So a plan chooses and compiles by the device's handle, which the
+ * first stream uses as well, and another stream's handle lists and compiles when it meets the way for the first time.
+ */
 #include "../gpu/libraries.h"
 
 #include "../gpu/abi/miopen.h"
@@ -26,8 +27,7 @@ const vendor_library vendor_dnn_library = {
 };
 
 static table miopen;
-static bool is_open;
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static gpu_opened opened = GPU_NOT_OPENED;
 
 struct vendor_dnn {
   const helio_host *host;
@@ -52,20 +52,38 @@ struct vendor_way {
 
 bool vendor_dnn_open(const helio_host *host, char *reason, size_t size) {
   static const char *const names[] = {"libMIOpen.so.1", NULL};
-  pthread_mutex_lock(&open_lock);
-  if (!is_open)
-    is_open = gpu_vendor_library_open(host, names, symbols, sizeof symbols / sizeof symbols[0], NULL, 0, &miopen,
-                                      reason, size);
-  bool opened = is_open;
-  pthread_mutex_unlock(&open_lock);
-  return opened;
+  gpu_wanted wanted = {
+      .names = names, .symbols = symbols, .symbol_count = sizeof symbols / sizeof symbols[0], .table = &miopen};
+  return gpu_vendor_library_open(&opened, host, &wanted, reason, size);
+}
+
+static helio_status meaning_of(abi_enum status) {
+  switch (status) {
+  case MIOPEN_ABI_ALLOC_FAILED:
+    return HELIO_OUT_OF_MEMORY;
+  case MIOPEN_ABI_INVALID_VALUE:
+  case MIOPEN_ABI_BAD_PARM:
+    return HELIO_INVALID_ARGUMENT;
+  case MIOPEN_ABI_NOT_INITIALIZED:
+  case MIOPEN_ABI_NOT_IMPLEMENTED:
+  case MIOPEN_ABI_UNSUPPORTED:
+  case MIOPEN_ABI_INTERNAL_ERROR:
+  case MIOPEN_ABI_UNKNOWN_ERROR: /* whatever it threw; a device that is lost says so itself */
+    return HELIO_NOT_SUPPORTED;
+  default:
+    return HELIO_DEVICE_FAILURE;
+  }
+}
+
+static helio_status fail_as(const helio_host *host, helio_status meaning, abi_enum status, const char *call) {
+  return gpu_library_fail(host, &vendor_dnn_library, call, meaning, miopen.miopenGetErrorString(status));
 }
 
 static helio_status fail(const helio_host *host, abi_enum status, const char *call) {
-  return host->fail(host, HELIO_DEVICE_FAILURE, "MIOpen: %s failed: %s", call, miopen.miopenGetErrorString(status));
+  return fail_as(host, meaning_of(status), status, call);
 }
 
-vendor_dnn *vendor_dnn_create(const helio_host *host, vendor_stream *stream, char *reason, size_t size) {
+vendor_dnn *vendor_dnn_create(const helio_host *host, char *reason, size_t size) {
   static atomic_uint_fast64_t numbers;
   vendor_dnn *dnn = host->allocate(host, sizeof *dnn);
   if (dnn == NULL) {
@@ -73,7 +91,7 @@ vendor_dnn *vendor_dnn_create(const helio_host *host, vendor_stream *stream, cha
     return NULL;
   }
   *dnn = (vendor_dnn){.host = host, .number = atomic_fetch_add(&numbers, 1) + 1};
-  abi_enum status = miopen.miopenCreateWithStream(&dnn->handle, (struct ihipStream_t *)stream);
+  abi_enum status = miopen.miopenCreateWithStream(&dnn->handle, NULL);
   if (status != 0) {
     snprintf(reason, size, "miopenCreateWithStream: %s", miopen.miopenGetErrorString(status));
     host->release(host, dnn);
@@ -83,9 +101,16 @@ vendor_dnn *vendor_dnn_create(const helio_host *host, vendor_stream *stream, cha
   return dnn;
 }
 
-void vendor_dnn_destroy(vendor_dnn *dnn) {
+helio_status vendor_dnn_attach(vendor_dnn *dnn, vendor_stream *stream) {
+  pthread_mutex_lock(&dnn->lock);
+  abi_enum status = miopen.miopenSetStream(dnn->handle, (struct ihipStream_t *)stream);
+  pthread_mutex_unlock(&dnn->lock);
+  return status == 0 ? HELIO_OK : fail(dnn->host, status, "miopenSetStream");
+}
+
+void vendor_dnn_destroy(vendor_dnn *dnn, bool lost) {
   if (dnn == NULL) return;
-  (void)miopen.miopenDestroy(dnn->handle);
+  if (!lost) (void)miopen.miopenDestroy(dnn->handle);
   pthread_mutex_destroy(&dnn->lock);
   dnn->host->release(dnn->host, dnn);
 }
@@ -140,6 +165,10 @@ static abi_enum describe(vendor_way *way, const vendor_convolution *c) {
                                                     c->padding[1], c->stride[0], c->stride[1], c->dilation[0],
                                                     c->dilation[1]);
   if (status == 0) status = miopen.miopenSetConvolutionGroupCount(way->convolution, c->groups);
+  /* Left to itself MIOpen rounds halves to bfloat16 in gradients on gfx90a, for the sake of numbers below 2⁻¹⁴, which
+   * that GPU's units for halves take for zero. Three bits of all others are worth more. */
+  if (status == 0 && c->type == HELIO_FLOAT16)
+    status = miopen.miopenSetConvolutionAttribute(way->convolution, MIOPEN_ABI_ATTRIBUTE_ALTERNATIVE_HALF, 0);
   if (status == 0)
     status = miopen.miopenSetConvolutionAttribute(way->convolution, MIOPEN_ABI_ATTRIBUTE_DETERMINISTIC,
                                                   !c->nondeterministic);
@@ -176,10 +205,71 @@ static abi_enum compile(vendor_dnn *dnn, const vendor_way *w) {
   }
 }
 
+static bool is_compiled(vendor_way *way, const vendor_dnn *dnn) {
+  bool compiled = false;
+  pthread_mutex_lock(&way->lock);
+  for (unsigned i = 0; i < MOST_HANDLES; i++) compiled = compiled || way->compiled[i] == dnn->number;
+  pthread_mutex_unlock(&way->lock);
+  return compiled;
+}
+
+/* Behind a list, under the handle's lock. */
+static abi_enum compile_for(vendor_dnn *dnn, vendor_way *way) {
+  abi_enum status = compile(dnn, way);
+  if (status != 0) return status;
+  pthread_mutex_lock(&way->lock);
+  way->compiled[way->next++ % MOST_HANDLES] = dnn->number;
+  pthread_mutex_unlock(&way->lock);
+  return 0;
+}
+
+/* Under the handle's lock. */
+static abi_enum prepare(vendor_dnn *dnn, vendor_way *way) {
+  miopen_abi_solution found[MOST_SOLUTIONS];
+  size_t count = 0;
+  if (is_compiled(way, dnn)) return 0;
+  dnn->host->turn_begin(dnn->host, HELIO_TURN_DRIVER);
+  abi_enum status = list(dnn, way, &count, found); /* it wants to have been asked */
+  if (status == 0) status = compile_for(dnn, way);
+  dnn->host->turn_end(dnn->host, HELIO_TURN_DRIVER);
+  return status;
+}
+
+/* A hundred times slower than others, and slower than kernels of our own. Channels behind and sums in one order leave
+ * nothing else on many cards. */
+static bool is_naive(uint64_t solution) {
+  return solution >= MIOPEN_ABI_NAIVE_FORWARD && solution <= MIOPEN_ABI_NAIVE_WEIGHTS;
+}
+
+/* Versions of MIOpen add the gradients of grouped kernels in any order, whatever their attribute says. */
+static bool is_disorderly(const vendor_convolution *c) {
+  return c->direction == VENDOR_CONVOLVE_GRAD_KERNEL && c->groups > 1 && !c->nondeterministic;
+}
+
+/* The fastest solution that has memory enough and can be compiled. Under the handle's lock. False, with the last
+ * failure, if there was one, in *status. */
+static bool choose(vendor_dnn *dnn, vendor_way *way, const vendor_convolution *convolution, abi_enum *status) {
+  miopen_abi_solution found[MOST_SOLUTIONS];
+  size_t count = 0;
+  *status = describe(way, convolution);
+  if (*status == 0) *status = list(dnn, way, &count, found);
+  if (*status != 0) return false;
+  for (size_t i = 0; i < count; i++) {
+    if (found[i].workspace > convolution->workspace_limit || is_naive(found[i].id)) continue;
+    way->solution = found[i].id;
+    way->workspace = found[i].workspace;
+    *status = compile_for(dnn, way);
+    if (*status == 0) return true;
+  }
+  return false;
+}
+
 helio_status vendor_dnn_find(vendor_dnn *dnn, const vendor_convolution *convolution, vendor_way **result,
-                             size_t *workspace) {
+                             size_t *workspace, const char **words) {
   const helio_host *host = dnn->host;
   *result = NULL;
+  *words = NULL;
+  if (is_disorderly(convolution)) return HELIO_OK;
   vendor_way *way = host->allocate(host, sizeof *way);
   if (way == NULL) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for the plan of a convolution");
   *way = (vendor_way){.host = host, .direction = convolution->direction};
@@ -189,39 +279,17 @@ helio_status vendor_dnn_find(vendor_dnn *dnn, const vendor_convolution *convolut
     vendor_way_free(way);
     return fail(host, status, "making descriptors");
   }
-  miopen_abi_solution found[MOST_SOLUTIONS];
-  size_t count = 0;
-  if (describe(way, convolution) != 0 || list(dnn, way, &count, found) != 0) count = 0; /* it does not have this one */
-  for (size_t i = 0; i < count && *result == NULL; i++) {                               /* the fastest first */
-    if (found[i].workspace > convolution->workspace_limit) continue;
-    way->solution = found[i].id;
-    *workspace = way->workspace = found[i].workspace;
-    *result = way;
+  pthread_mutex_lock(&dnn->lock);
+  bool chosen = choose(dnn, way, convolution, &status);
+  pthread_mutex_unlock(&dnn->lock);
+  if (!chosen) { /* it does not have this one */
+    if (status != 0) *words = miopen.miopenGetErrorString(status);
+    vendor_way_free(way);
+    return HELIO_OK;
   }
-  if (*result == NULL) vendor_way_free(way);
+  *workspace = way->workspace;
+  *result = way;
   return HELIO_OK;
-}
-
-static bool is_compiled(vendor_way *way, const vendor_dnn *dnn) {
-  bool compiled = false;
-  pthread_mutex_lock(&way->lock);
-  for (unsigned i = 0; i < MOST_HANDLES; i++) compiled = compiled || way->compiled[i] == dnn->number;
-  pthread_mutex_unlock(&way->lock);
-  return compiled;
-}
-
-/* Under the handle's lock. */
-static abi_enum prepare(vendor_dnn *dnn, vendor_way *way) {
-  miopen_abi_solution found[MOST_SOLUTIONS];
-  size_t count = 0;
-  if (is_compiled(way, dnn)) return 0;
-  abi_enum status = list(dnn, way, &count, found); /* it wants to have been asked */
-  if (status == 0) status = compile(dnn, way);
-  if (status != 0) return status;
-  pthread_mutex_lock(&way->lock);
-  way->compiled[way->next++ % MOST_HANDLES] = dnn->number;
-  pthread_mutex_unlock(&way->lock);
-  return 0;
 }
 
 helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *w, gpu_address x, gpu_address kernel, gpu_address y,
@@ -232,7 +300,7 @@ helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *w, gpu_address x, 
   abi_enum status = prepare(dnn, w);
   if (status != 0) {
     pthread_mutex_unlock(&dnn->lock);
-    return fail(dnn->host, status, "compiling a convolution");
+    return fail_as(dnn->host, HELIO_NOT_SUPPORTED, status, "compiling a convolution");
   }
   if (w->direction == VENDOR_CONVOLVE)
     status = miopen.miopenConvolutionForwardImmediate(dnn->handle, w->kernel, at_kernel, w->x, at_x, w->convolution,

@@ -17,16 +17,16 @@
 
 typedef struct table {
   HIP_FUNCTIONS(GPU_POINTER)
-  HIP_OPTIONAL_FUNCTIONS(GPU_POINTER)
+  HIP_PROPERTIES_FUNCTION(GPU_POINTER)
+  HIP_OLDER_PROPERTIES_FUNCTION(GPU_POINTER)
 } table;
 
 #define GPU_TABLE table
 static const gpu_symbol symbols[] = {HIP_FUNCTIONS(GPU_SYMBOL)};
-static const gpu_symbol optional[] = {HIP_OPTIONAL_FUNCTIONS(GPU_SYMBOL)};
+static const gpu_symbol properties_symbol[] = {HIP_PROPERTIES_FUNCTION(GPU_SYMBOL)};
+static const gpu_symbol older_properties_symbol[] = {HIP_OLDER_PROPERTIES_FUNCTION(GPU_SYMBOL)};
 
-/* The number is that of HIP. Ones that are not there yet cost nothing, and functions keep their meaning. */
-static const char *const names[] = {"libamdhip64.so.9", "libamdhip64.so.8", "libamdhip64.so.7",
-                                    "libamdhip64.so.6", "libamdhip64.so.5", NULL};
+static const char *const names[] = {GPU_HIP_DRIVERS, NULL};
 
 #define DEVICES_MOST 64
 
@@ -43,6 +43,13 @@ static int device_count;
 static pid_t driver_opened; /* the process that did */
 static pthread_mutex_t driver_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* A result as it is handed on. HIP keeps the last error of a thread until somebody reads it, since 7 whatever succeeds
+ * meanwhile, and AMD's libraries read it behind launches of their own: what we know of must not be blamed on them. */
+static vendor_result done(abi_enum result) {
+  if (result != 0 && hip.hipGetLastError != NULL) (void)hip.hipGetLastError();
+  return (int)result;
+}
+
 void *hip_runtime_library(void) {
   return library;
 }
@@ -52,12 +59,11 @@ int hip_runtime_major(void) {
 }
 
 void vendor_folders(const helio_host *host, char *folders, size_t size) {
-  const char *given = host->parameter(host, vendor.parameter_libraries), *path = getenv("ROCM_PATH");
-  if (given != NULL && given[0] != '\0') {
-    snprintf(folders, size, "%s", given);
-  } else {
-    snprintf(folders, size, "%s%s/opt/rocm/lib", path == NULL ? "" : path, path == NULL ? "" : "/lib:");
-  }
+  gpu_library_folders(host->parameter(host, vendor.parameter_libraries), GPU_HIP_FOLDERS, folders, size);
+}
+
+bool vendor_library_fits(void *opened, char *reason, size_t size) {
+  return gpu_library_shares(opened, "hipSetDevice", dlsym(library, "hipSetDevice"), reason, size);
 }
 
 static void explain(abi_enum result, char *reason, size_t size) {
@@ -86,8 +92,9 @@ static bool open_library(const helio_host *host, char *reason, size_t size) {
              vendor.parameter_libraries, error);
     return false;
   }
-  gpu_library_bind(library, optional, sizeof optional / sizeof optional[0], &hip);
   const char *missing = gpu_library_bind(library, symbols, sizeof symbols / sizeof symbols[0], &hip);
+  if (missing == NULL && gpu_library_bind(library, properties_symbol, 1, &hip) != NULL)
+    missing = gpu_library_bind(library, older_properties_symbol, 1, &hip);
   if (missing == NULL) return true;
   snprintf(reason, size, "libamdhip64 has no %s: ROCm is too old, install 5.2 or newer", missing);
   return false;
@@ -98,7 +105,7 @@ static bool start(const helio_host *host, char *reason, size_t size) {
   abi_enum result = hip.hipGetDeviceCount(&device_count);
   if (result == 0 && device_count == 0) result = HIP_ABI_NO_DEVICE;
   if (result == 0) result = hip.hipRuntimeGetVersion(&runtime_version);
-  if (result != 0) {
+  if (done(result) != 0) {
     explain(result, reason, size);
     return false;
   }
@@ -151,7 +158,7 @@ static void read_attribute(abi_enum *result, int device, abi_enum attribute, int
 }
 
 vendor_result vendor_device_facts(int index, vendor_facts *facts) {
-  int units = 0, warp = 0, threads = 0, shared = 0;
+  int units = 0, warp = 0, shared = 0;
   size_t memory = 0;
   abi_enum result = hip.hipDeviceGetName(facts->name, sizeof facts->name, index);
   if (result == 0) result = hip.hipDeviceGetPCIBusId(facts->bus_id, sizeof facts->bus_id, index);
@@ -159,16 +166,14 @@ vendor_result vendor_device_facts(int index, vendor_facts *facts) {
   if (result == 0) result = read_architecture(index, facts->architecture, sizeof facts->architecture);
   read_attribute(&result, index, HIP_ABI_ATTRIBUTE_MULTIPROCESSOR_COUNT, &units);
   read_attribute(&result, index, HIP_ABI_ATTRIBUTE_WARP_SIZE, &warp);
-  read_attribute(&result, index, HIP_ABI_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &threads);
   read_attribute(&result, index, HIP_ABI_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &shared);
-  if (result != 0) return (int)result;
+  if (result != 0) return done(result);
   for (char *at = facts->bus_id; *at != '\0'; at++) *at = (char)tolower((unsigned char)*at);
   if (facts->name[0] == '\0') snprintf(facts->name, sizeof facts->name, "%s", facts->architecture);
   version_text(facts->driver, sizeof facts->driver);
   facts->memory = memory;
   facts->compute_units = (unsigned)units;
   facts->warp = (unsigned)warp;
-  facts->block_limit = (unsigned)threads;
   facts->shared_limit = (size_t)shared;
   return 0;
 }
@@ -178,7 +183,7 @@ vendor_result vendor_device_facts(int index, vendor_facts *facts) {
 vendor_result vendor_context_open(int index, vendor_context **context) {
   abi_enum result = hip.hipSetDevice(index);
   if (result == 0) *context = &contexts[index];
-  return (int)result;
+  return done(result);
 }
 
 void vendor_context_close(int index, vendor_context *context) {
@@ -187,7 +192,7 @@ void vendor_context_close(int index, vendor_context *context) {
 }
 
 vendor_result vendor_context_enter(vendor_context *context) {
-  return (int)hip.hipSetDevice(context->device);
+  return done(hip.hipSetDevice(context->device));
 }
 
 void *vendor_context_native(vendor_context *context) {
@@ -195,22 +200,28 @@ void *vendor_context_native(vendor_context *context) {
 }
 
 vendor_result vendor_context_synchronize(void) {
-  return (int)hip.hipDeviceSynchronize();
+  return done(hip.hipDeviceSynchronize());
+}
+
+vendor_result vendor_context_query(void) {
+  (void)hip.hipGetLastError(); /* what a library has left there */
+  return done(hip.hipStreamQuery(NULL));
 }
 
 vendor_result vendor_memory_info(size_t *free_bytes, size_t *total) {
-  return (int)hip.hipMemGetInfo(free_bytes, total);
+  return done(hip.hipMemGetInfo(free_bytes, total));
 }
 
 bool vendor_can_reach(int index, int peer) {
   int can = 0;
-  return hip.hipDeviceCanAccessPeer(&can, index, peer) == 0 && can != 0;
+  return done(hip.hipDeviceCanAccessPeer(&can, index, peer)) == 0 && can != 0;
 }
 
 vendor_result vendor_reach(vendor_context *context, vendor_context *peer) {
   abi_enum result = hip.hipSetDevice(context->device);
   if (result == 0) result = hip.hipDeviceEnablePeerAccess(peer->device, 0);
-  return result == HIP_ABI_PEER_ACCESS_ALREADY_ENABLED ? 0 : (int)result;
+  vendor_result answer = done(result);
+  return answer == HIP_ABI_PEER_ACCESS_ALREADY_ENABLED ? 0 : answer;
 }
 
 /* --- memory --- */
@@ -223,19 +234,19 @@ vendor_result vendor_allocate(gpu_address *address, size_t bytes) {
   void *made = NULL;
   abi_enum result = hip.hipMalloc(&made, bytes);
   if (result == 0) *address = (gpu_address)(uintptr_t)made;
-  return (int)result;
+  return done(result);
 }
 
 vendor_result vendor_free(gpu_address address) {
-  return (int)hip.hipFree(pointer(address));
+  return done(hip.hipFree(pointer(address)));
 }
 
 vendor_result vendor_host_allocate(void **memory, size_t bytes) {
-  return (int)hip.hipHostMalloc(memory, bytes, HIP_ABI_HOST_MALLOC_PORTABLE);
+  return done(hip.hipHostMalloc(memory, bytes, HIP_ABI_HOST_MALLOC_PORTABLE));
 }
 
 vendor_result vendor_host_free(void *memory) {
-  return (int)hip.hipHostFree(memory);
+  return done(hip.hipHostFree(memory));
 }
 
 static struct ihipStream_t *stream_of(vendor_stream *stream) {
@@ -243,97 +254,90 @@ static struct ihipStream_t *stream_of(vendor_stream *stream) {
 }
 
 vendor_result vendor_copy_in(gpu_address target, const void *source, size_t bytes, vendor_stream *stream) {
-  return (int)hip.hipMemcpyAsync(pointer(target), source, bytes, HIP_ABI_HOST_TO_DEVICE, stream_of(stream));
+  return done(hip.hipMemcpyAsync(pointer(target), source, bytes, HIP_ABI_HOST_TO_DEVICE, stream_of(stream)));
 }
 
 vendor_result vendor_copy_out(void *target, gpu_address source, size_t bytes, vendor_stream *stream) {
-  return (int)hip.hipMemcpyAsync(target, pointer(source), bytes, HIP_ABI_DEVICE_TO_HOST, stream_of(stream));
+  return done(hip.hipMemcpyAsync(target, pointer(source), bytes, HIP_ABI_DEVICE_TO_HOST, stream_of(stream)));
 }
 
 vendor_result vendor_copy(gpu_address target, gpu_address source, size_t bytes, vendor_stream *stream) {
-  return (int)hip.hipMemcpyAsync(pointer(target), pointer(source), bytes, HIP_ABI_DEVICE_TO_DEVICE, stream_of(stream));
+  return done(hip.hipMemcpyAsync(pointer(target), pointer(source), bytes, HIP_ABI_DEVICE_TO_DEVICE, stream_of(stream)));
 }
 
 vendor_result vendor_copy_peer(vendor_context *to, gpu_address target, vendor_context *from, gpu_address source,
                                size_t bytes, vendor_stream *stream) {
-  return (int)hip.hipMemcpyPeerAsync(pointer(target), to->device, pointer(source), from->device, bytes,
-                                     stream_of(stream));
+  return done(
+      hip.hipMemcpyPeerAsync(pointer(target), to->device, pointer(source), from->device, bytes, stream_of(stream)));
 }
 
 vendor_result vendor_fill(gpu_address target, uint32_t pattern, size_t pattern_bytes, size_t count,
                           vendor_stream *stream) {
   if (pattern_bytes == 1)
-    return (int)hip.hipMemsetD8Async(pointer(target), (unsigned char)pattern, count, stream_of(stream));
-  return (int)hip.hipMemsetD32Async(pointer(target), (int)pattern, count, stream_of(stream));
+    return done(hip.hipMemsetD8Async(pointer(target), (unsigned char)pattern, count, stream_of(stream)));
+  return done(hip.hipMemsetD32Async(pointer(target), (int)pattern, count, stream_of(stream)));
 }
 
 /* --- streams and events --- */
 
 vendor_result vendor_stream_create(vendor_stream **stream) {
-  return (int)hip.hipStreamCreateWithFlags((struct ihipStream_t **)stream, HIP_ABI_STREAM_NON_BLOCKING);
+  return done(hip.hipStreamCreateWithFlags((struct ihipStream_t **)stream, HIP_ABI_STREAM_NON_BLOCKING));
 }
 
 void vendor_stream_destroy(vendor_stream *stream) {
-  hip.hipStreamDestroy(stream_of(stream));
+  (void)done(hip.hipStreamDestroy(stream_of(stream)));
 }
 
 vendor_result vendor_stream_synchronize(vendor_stream *stream) {
-  return (int)hip.hipStreamSynchronize(stream_of(stream));
+  return done(hip.hipStreamSynchronize(stream_of(stream)));
 }
 
 vendor_result vendor_stream_wait(vendor_stream *stream, vendor_event *event) {
-  return (int)hip.hipStreamWaitEvent(stream_of(stream), (struct ihipEvent_t *)event, 0);
+  return done(hip.hipStreamWaitEvent(stream_of(stream), (struct ihipEvent_t *)event, 0));
 }
 
 vendor_result vendor_event_create(vendor_event **event) {
-  return (int)hip.hipEventCreateWithFlags((struct ihipEvent_t **)event, HIP_ABI_EVENT_DISABLE_TIMING);
+  return done(hip.hipEventCreateWithFlags((struct ihipEvent_t **)event,
+                                          HIP_ABI_EVENT_DISABLE_TIMING | HIP_ABI_EVENT_BLOCKING_SYNC));
 }
 
 void vendor_event_destroy(vendor_event *event) {
-  hip.hipEventDestroy((struct ihipEvent_t *)event);
+  (void)done(hip.hipEventDestroy((struct ihipEvent_t *)event));
 }
 
 vendor_result vendor_event_record(vendor_event *event, vendor_stream *stream) {
-  return (int)hip.hipEventRecord((struct ihipEvent_t *)event, stream_of(stream));
+  return done(hip.hipEventRecord((struct ihipEvent_t *)event, stream_of(stream)));
 }
 
 vendor_result vendor_event_query(vendor_event *event) {
-  return (int)hip.hipEventQuery((struct ihipEvent_t *)event);
+  return done(hip.hipEventQuery((struct ihipEvent_t *)event));
 }
 
 vendor_result vendor_event_synchronize(vendor_event *event) {
-  return (int)hip.hipEventSynchronize((struct ihipEvent_t *)event);
+  return done(hip.hipEventSynchronize((struct ihipEvent_t *)event));
 }
 
 /* --- kernels --- */
 
 vendor_result vendor_module_load(const void *image, vendor_module **module) {
-  return (int)hip.hipModuleLoadData((struct ihipModule_t **)module, image);
+  return done(hip.hipModuleLoadData((struct ihipModule_t **)module, image));
 }
 
 void vendor_module_unload(vendor_module *module) {
-  hip.hipModuleUnload((struct ihipModule_t *)module);
+  (void)done(hip.hipModuleUnload((struct ihipModule_t *)module));
 }
 
 vendor_result vendor_module_function(vendor_module *module, const char *name, vendor_function **function) {
-  return (int)hip.hipModuleGetFunction((struct ihipModuleSymbol_t **)function, (struct ihipModule_t *)module, name);
+  return done(hip.hipModuleGetFunction((struct ihipModuleSymbol_t **)function, (struct ihipModule_t *)module, name));
 }
 
 vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads, unsigned shared,
                             vendor_stream *stream, void **arguments) {
-  return (int)hip.hipModuleLaunchKernel((struct ihipModuleSymbol_t *)function, blocks[0], blocks[1], blocks[2], threads,
-                                        1, 1, shared, stream_of(stream), arguments, NULL);
+  return done(hip.hipModuleLaunchKernel((struct ihipModuleSymbol_t *)function, blocks[0], blocks[1], blocks[2], threads,
+                                        1, 1, shared, stream_of(stream), arguments, NULL));
 }
 
 /* --- results --- */
-
-bool vendor_is_not_ready(vendor_result result) {
-  return result == HIP_ABI_NOT_READY;
-}
-
-bool vendor_is_out_of_memory(vendor_result result) {
-  return result == HIP_ABI_OUT_OF_MEMORY;
-}
 
 const char *vendor_result_text(vendor_result result) {
   static _Thread_local char text[256];

@@ -13,28 +13,6 @@ static bool has_root(uint32_t kind) {
   return kind == GROUP_REDUCE || kind == GROUP_BROADCAST;
 }
 
-static const char *type_name(uint32_t type) {
-  switch (type) {
-#define NAME(symbol, value, text, bytes)                                                                               \
-  case value:                                                                                                          \
-    return text;
-    HELIO_TYPE_LIST(NAME)
-#undef NAME
-  }
-  return "elements of an unknown type";
-}
-
-size_t group_type_bytes(uint32_t type) {
-  switch (type) {
-#define BYTES(symbol, value, text, bytes)                                                                              \
-  case value:                                                                                                          \
-    return bytes;
-    HELIO_TYPE_LIST(BYTES)
-#undef BYTES
-  }
-  return 0;
-}
-
 /* ---- signatures ---- */
 
 /* What does not matter for the kind is left out. */
@@ -71,8 +49,8 @@ static void describe(const group_signature *call, char *text, size_t size) {
   static const char *const kinds[] = {"", "all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter"};
   static const char *const reductions[] = {"", ", sum", ", max", ", min"};
   uint32_t kind = call->what & 0xF;
-  int length = snprintf(text, size, "%s of %zu %s%s", kinds[kind], call->elements, type_name(call->what >> 4 & 0xFF),
-                        reductions[call->what >> 12 & 3]);
+  int length = snprintf(text, size, "%s of %zu %s%s", kinds[kind], call->elements,
+                        call_type_name(call->what >> 4 & 0xFF), reductions[call->what >> 12 & 3]);
   if (has_root(kind)) snprintf(text + length, size - (size_t)length, ", root %u", call->what >> 16);
 }
 
@@ -98,7 +76,7 @@ static helio_status check(helio_communicator *c, const helio_collective_call *ca
   if (call->size < sizeof *call || !helio_struct_fits(call, sizeof *call) || call->reserved != 0) {
     return group_fail(c, host->fail(host, HELIO_NOT_SUPPORTED, "the call is of another version"));
   }
-  if (group_type_bytes(call->type) == 0) {
+  if (call_type_size(call->type) == 0) {
     return group_fail(c, host->fail(host, HELIO_NOT_SUPPORTED, "the type %u is unknown", call->type));
   }
   return HELIO_OK;
@@ -122,7 +100,6 @@ helio_status group_meet(helio_communicator *c, uint32_t kind, const helio_collec
   self->call = sign(c, kind, call);
   self->source = call->source;
   self->target = call->target;
-  self->stream = call->stream;
   if (has_counts(kind)) memcpy(self->counts, call->counts, g->rank_count * sizeof(size_t));
   group_advance(c);
   status = group_await_all(c, group_progress(c));

@@ -152,6 +152,11 @@ static bool is_refused(const group_registry *registry, const void *id) {
   return false;
 }
 
+/* Nobody finds this id free again. The registry's lock is held. */
+static void note_refusal(group_registry *registry, const void *id) {
+  memcpy(registry->refused[registry->refusals++ % GROUP_REFUSALS], id, HELIO_COLLECTIVE_ID_SIZE);
+}
+
 /* Those who wait are told by the group, those who come later find its id. */
 helio_status group_refuse(group_registry *registry, const helio_communicator_options *options, helio_status status) {
   char message[60];
@@ -159,7 +164,7 @@ helio_status group_refuse(group_registry *registry, const helio_communicator_opt
   pthread_mutex_lock(&registry->lock);
   group *g = find(registry, options->id);
   if (g) group_break(g, GROUP_NOBODY, HELIO_ABORTED, message);
-  memcpy(registry->refused[registry->refusals++ % GROUP_REFUSALS], options->id, HELIO_COLLECTIVE_ID_SIZE);
+  note_refusal(registry, options->id);
   pthread_mutex_unlock(&registry->lock);
   return status;
 }
@@ -190,6 +195,8 @@ static void drop(group *g) {
     group **link = &registry->first;
     while (*link != g) link = &(*link)->next;
     *link = g->next;
+    /* Who has not come yet would wait in a new group for those that have been here. */
+    if (atomic_load(&g->broken)) note_refusal(registry, g->id);
   }
   pthread_mutex_unlock(&registry->lock);
   if (last && (!registry->service || registry->service->end(g))) group_free(g);

@@ -13,9 +13,10 @@
 #ifndef HELIO_GROUP_H
 #define HELIO_GROUP_H
 
-#include <helio/plugin.h>
 #include <pthread.h>
 #include <stdatomic.h>
+
+#include "../../backends/common/call.h" /* types */
 
 enum {
   GROUP_ALL_REDUCE = 1,
@@ -45,7 +46,6 @@ typedef struct group_rank {
   _Alignas(64) atomic_uint progress;
   group_signature call;
   helio_place source, target;
-  helio_stream *stream;
   _Alignas(64) atomic_uint busy; /* works on the memory of others */
   atomic_uint seated;            /* has joined */
   const helio_member *member;    /* NULL: has left; written under the group's lock */
@@ -137,9 +137,6 @@ helio_status group_await_all(helio_communicator *communicator, uint32_t progress
 /* From here to group_rest() this rank works on the memory of others. Fails if the group is broken. */
 helio_status group_work(helio_communicator *communicator);
 void group_rest(helio_communicator *communicator);
-
-/* 0: unknown. */
-size_t group_type_bytes(uint32_t type);
 
 /* This rank's device failed, with a reason that the host knows: breaks the group. Returns the status. */
 helio_status group_fail(helio_communicator *communicator, helio_status status);

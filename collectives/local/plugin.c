@@ -32,7 +32,7 @@ static void copy(char *target, const char *source, size_t bytes) {
 
 /* This rank's slice of a sum: whole lines of the cache, so that no two ranks write to one. */
 static void sum_own_slice(const helio_communicator *c, const local_sum *what, size_t count) {
-  size_t line = 64 / group_type_bytes(what->type), ranks = c->group->rank_count;
+  size_t line = 64 / call_type_size(what->type), ranks = c->group->rank_count;
   size_t lines = (count + line - 1) / line;
   size_t first = lines * c->rank / ranks * line, end = lines * (c->rank + 1) / ranks * line;
   local_sum_slice(what, first, end < count ? end : count);
@@ -72,7 +72,7 @@ static helio_status sum(helio_communicator *c, const task *t) {
   size_t skip = 0;
   for (uint32_t i = 0; t->kind == GROUP_REDUCE_SCATTER && i < c->rank; i++) skip += call->counts[i];
   for (uint32_t i = 0; i < g->rank_count; i++) {
-    sources[i] = source_of(c, i) + skip * group_type_bytes(call->type);
+    sources[i] = source_of(c, i) + skip * call_type_size(call->type);
     targets[i] = target_of(c, i);
   }
   if (t->kind == GROUP_REDUCE) targets[0] = target_of(c, call->root);
@@ -88,7 +88,7 @@ static helio_status sum(helio_communicator *c, const task *t) {
 
 static helio_status move(helio_communicator *c, const task *t) {
   const helio_collective_call *call = t->call;
-  size_t element = group_type_bytes(call->type);
+  size_t element = call_type_size(call->type);
   char *target = target_of(c, c->rank);
   if (t->kind == GROUP_BROADCAST) {
     copy(target, source_of(c, call->root), call->count * element);

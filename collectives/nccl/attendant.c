@@ -37,49 +37,40 @@ static int64_t sleep_for(nccl_team *team, int64_t most) {
 
 /* ---- making communicators ---- */
 
-/* NULL: the rank has left. */
-static const helio_member *member_of(group *g, uint32_t rank) {
-  pthread_mutex_lock(&g->lock);
-  const helio_member *member = g->rank[rank].member;
-  pthread_mutex_unlock(&g->lock);
-  return member;
-}
-
-static bool is_sick(group *g, uint32_t rank) {
-  const helio_member *member = member_of(g, rank);
-  uint64_t available, total;
-  return member && member->devices->memory_info(member->device, &available, &total) == HELIO_DEVICE_FAILURE;
-}
-
 /* The library does not say whose fault it was, the devices do. */
 static void blame(group *g, abi_enum result) {
   char text[300], message[500];
   uint32_t culprit = GROUP_NOBODY;
   nccl_text(result, text, sizeof text);
   for (uint32_t i = 0; i < g->rank_count && culprit == GROUP_NOBODY; i++) {
-    if (is_sick(g, i)) culprit = i;
+    if (nccl_is_lost(g, i)) culprit = i;
   }
   if (culprit == GROUP_NOBODY) {
     snprintf(message, sizeof message, "communicators could not be made: %s", text);
-    group_break(g, culprit, nccl_status(result, text), message);
+    group_break(g, culprit, nccl_status(result), message);
   } else {
     snprintf(message, sizeof message, "the device of rank %u failed while communicators were made: %s", culprit, text);
     group_break(g, culprit, HELIO_ABORTED, message);
   }
 }
 
+/* Where they cannot be made for all ranks, those that the library handed out stay the attendant's, which aborts them.
+ * At the group's end the library waits for every rank of which it knows; a call that it must refuse makes it give the
+ * whole group up, where a rank is missing. */
 static void make_communicators(nccl_team *team) {
   group *g = team->group;
+  const helio_host *host = g->host;
   nccl_abi_unique_id id;
   memcpy(&id, g->id, sizeof id);
+  host->turn_begin(host, HELIO_TURN_DRIVER);
   abi_enum result = nccl.ncclGroupStart(), ended = result;
   for (uint32_t i = 0; i < g->rank_count && !result; i++) {
-    const helio_member *member = member_of(g, i);
-    bool entered = member && nccl_enter(member);
-    result = entered ? nccl.ncclCommInitRank(&team->ranks[i].made, (int)g->rank_count, id, (int)i)
-                     : (abi_enum)NCCL_ABI_UNHANDLED_CUDA_ERROR;
+    const helio_member *member = nccl_member_of(g, i);
+    int rank = member && nccl_enter(member) ? (int)i : -1;
+    result = nccl.ncclCommInitRank(&team->ranks[i].own, (int)g->rank_count, id, rank);
   }
   if (!ended) ended = nccl.ncclGroupEnd();
+  host->turn_end(host, HELIO_TURN_DRIVER);
   if (!result) result = ended;
   pthread_mutex_lock(&team->lock);
   bool alone = team->ending; /* so late that nobody is left, and nothing may be looked at */
@@ -88,40 +79,70 @@ static void make_communicators(nccl_team *team) {
     if (!alone) blame(g, result);
     return;
   }
-  for (uint32_t i = 0; i < g->rank_count; i++) atomic_store(&team->ranks[i].handle, team->ranks[i].made);
+  for (uint32_t i = 0; i < g->rank_count; i++) {
+    atomic_store(&team->ranks[i].handle, team->ranks[i].own);
+    team->ranks[i].own = NULL;
+  }
 }
 
 /* ---- aborting ---- */
 
-/* A call of the rank may be under way. It ends soon, unless the library waits in it for other ranks: then the abort is
- * what ends it. */
-static bool lock_soon(nccl_rank *rank) {
+/* Takes the ranks' communicators from them. Calls of ranks may be under way. They end soon, unless the library waits in
+ * them for other ranks: then the abort is what ends them. */
+static void seize(nccl_team *team) {
   struct timespec soon;
   clock_gettime(CLOCK_REALTIME, &soon);
   soon.tv_sec += 1;
-  return pthread_mutex_timedlock(&rank->lock, &soon) == 0;
-}
-
-static void abort_rank(nccl_team *team, uint32_t number) {
-  nccl_rank *rank = &team->ranks[number];
-  const helio_member *member = member_of(team->group, number);
-  bool locked = lock_soon(rank);
-  struct ncclComm *handle = atomic_exchange(&rank->handle, NULL);
-  if (handle) {
-    if (member) nccl_enter(member);
-    nccl.ncclCommAbort(handle);
+  for (uint32_t i = 0; i < team->group->rank_count; i++) {
+    nccl_rank *rank = &team->ranks[i];
+    bool locked = pthread_mutex_timedlock(&rank->lock, &soon) == 0;
+    struct ncclComm *handle = atomic_exchange(&rank->handle, NULL);
+    if (handle) rank->own = handle;
+    if (locked) pthread_mutex_unlock(&rank->lock);
   }
-  if (locked) pthread_mutex_unlock(&rank->lock);
 }
 
-/* Devices that wait for others come first: the library may wait for one that does not come, and takes the rest along.
- */
+static void abort_as_group(nccl_team *team) {
+  abi_enum result = nccl.ncclGroupStart();
+  for (uint32_t i = 0; i < team->group->rank_count; i++) nccl.ncclCommAbort(team->ranks[i].own);
+  if (!result) nccl.ncclGroupEnd();
+}
+
+static void *abort_alone(void *handle) {
+  nccl.ncclCommAbort(handle);
+  return NULL;
+}
+
+static void abort_by_threads(nccl_team *team) {
+  uint32_t count = team->group->rank_count, started = 0;
+  while (started < count) {
+    nccl_rank *rank = &team->ranks[started];
+    if (pthread_create(&rank->aborter, NULL, abort_alone, rank->own)) break;
+    started++;
+  }
+  for (uint32_t i = started; i < count; i++)
+    abort_alone(team->ranks[i].own); /* without threads: the best that is left */
+  for (uint32_t i = 0; i < started; i++) pthread_join(team->ranks[i].aborter, NULL);
+}
+
+/* All of them together. An abort tells the rank's device at once that it shall not wait, but it may come back only when
+ * the other ranks have been aborted too: the library says that all must, and frees what ranks of a process share
+ * (since 2.14 at the last of their aborts, before that at each, where the driver waits for devices that still use it).
+ * So one thread that aborts rank by rank may hang at the first. Since 2.22.3 it takes aborts of several ranks as a
+ * group ("Support ncclGroupStart/End for ncclCommAbort/Destroy", as its notes put it); an older one knows only a thread
+ * for each rank. It makes the ranks' devices current by itself. */
 static void abort_all(nccl_team *team) {
-  const group *g = team->group;
-  for (uint32_t i = 0; i < g->rank_count; i++) {
-    if (nccl_waits(team, i)) abort_rank(team, i);
+  enum { FIRST_WITH_GROUPS = 22203 };
+  bool any = false;
+  seize(team);
+  for (uint32_t i = 0; i < team->group->rank_count; i++) any = any || team->ranks[i].own;
+  if (!any) return;
+  if (nccl_library_version() >= FIRST_WITH_GROUPS) {
+    abort_as_group(team);
+  } else {
+    abort_by_threads(team);
   }
-  for (uint32_t i = 0; i < g->rank_count; i++) abort_rank(team, i);
+  for (uint32_t i = 0; i < team->group->rank_count; i++) team->ranks[i].own = NULL;
 }
 
 /* ---- the thread ---- */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls: a rank's part, compared with those of the others, on its way to the library. */
 #include <stdio.h>
+#include <unistd.h>
 
+#include "../group/wait.h"
 #include "nccl.h"
 
 /* ---- in the library's terms ---- */
@@ -128,15 +130,26 @@ static nccl_slot *slot_of(const nccl_part *part) {
   return &nccl_rank_of(part->communicator)->slots[part->number % NCCL_SLOTS];
 }
 
-/* The rank's own device or library refused. */
+/* The library knows that another rank has failed before it tells which one: that is waited for, for a while. */
+static helio_status other_failed(helio_communicator *c) {
+  group *g = c->group;
+  for (int i = 0; i < 1000 && !group_is_broken(g); i++) {
+    nccl_ask(nccl_team_of(c));
+    if (!group_is_broken(g)) usleep(1000);
+  }
+  group_break(g, GROUP_NOBODY, HELIO_ABORTED, "another rank has failed");
+  return group_tell(c);
+}
+
+/* The rank's own device or library refused. An error of the driver's need not be the end of the device: the library
+ * takes memory for its buffers, and reaches for its peers, in the first call that wants them. */
 static helio_status refused(const nccl_part *part, abi_enum result) {
   helio_communicator *c = part->communicator;
-  const helio_host *host = c->group->host;
-  char text[300];
-  if (group_is_broken(c->group)) return group_tell(c);
-  nccl_text(result, text, sizeof text);
-  bool is_device = result == NCCL_ABI_UNHANDLED_CUDA_ERROR;
-  return group_fail(c, host->fail(host, is_device ? HELIO_DEVICE_FAILURE : nccl_status(result, text), "%s", text));
+  group *g = c->group;
+  if (group_is_broken(g)) return group_tell(c);
+  if (result == NCCL_ABI_REMOTE_ERROR) return other_failed(c);
+  nccl_rank_failed(g, c->rank, result, result == NCCL_ABI_UNHANDLED_CUDA_ERROR && nccl_is_lost(g, c->rank));
+  return group_tell(c);
 }
 
 static helio_status ask_library(const nccl_part *part) {
@@ -148,7 +161,7 @@ static helio_status ask_library(const nccl_part *part) {
                .ranks = c->group->rank_count,
                .source = address_of(member, part->call.source),
                .target = address_of(member, part->call.target),
-               .element = group_type_bytes(part->call.type),
+               .element = call_type_size(part->call.type),
                .type = type_of(part->call.type, is_sum),
                .reduction = operator_of(part->call.reduction),
                .handle = atomic_load(&nccl_rank_of(c)->handle),
@@ -221,13 +234,58 @@ static helio_status hand_over_locked(const nccl_part *parts, size_t count) {
   return status;
 }
 
+/* ---- ranks wait for each other ---- */
+
+/* A driver may let a thread that asks for memory, or loads a kernel, wait for the work of all devices, and others that
+ * want something of it wait for that thread. If a device waited in a collective then for a part that one of them has
+ * still to hand over, nobody would ever go on. So the first part is handed over when all ranks have come to the call,
+ * and who has handed over goes on, to whatever it asks of the driver next, when all have; other threads' calls of that
+ * kind are kept out by the host. */
+static bool all_handed(const group *g, uint32_t other, uint32_t number) {
+  const nccl_team *team = g->shared;
+  (void)other;
+  bool all = true;
+  for (uint32_t i = 0; i < g->rank_count && all; i++) {
+    all = (int32_t)(atomic_load(&team->ranks[i].handed) - number) >= 0;
+  }
+  return all;
+}
+
+static helio_status await_ranks(const nccl_part *parts, size_t count) {
+  helio_status status = HELIO_OK;
+  for (size_t i = 0; i < count && !status; i++) {
+    if (is_first_of_rank(parts, i)) status = group_await_all(parts[i].communicator, parts[i].number);
+  }
+  return status;
+}
+
+static helio_status await_parts(const nccl_part *parts, size_t count) {
+  helio_status status = HELIO_OK;
+  for (size_t i = 0; i < count; i++) {
+    atomic_store(&nccl_rank_of(parts[i].communicator)->handed, parts[i].number);
+    group_tell_sleepers(parts[i].communicator->group);
+  }
+  for (size_t i = 0; i < count && !status; i++) {
+    helio_communicator *c = parts[i].communicator;
+    group *g = c->group;
+    char message[160];
+    if (!group_wait(g, all_handed, 0, parts[i].number, true)) {
+      snprintf(message, sizeof message, PLUGIN_TITLE " has not taken the parts of all %u ranks within %.3g s",
+               g->rank_count, g->timeout_ms / 1000.0);
+      group_break(g, GROUP_NOBODY, HELIO_TIMED_OUT, message);
+    }
+    if (group_is_broken(g)) status = group_tell(c);
+  }
+  return status;
+}
+
 static helio_status compare(nccl_part *part) {
   helio_communicator *c = part->communicator;
   const helio_host *host = c->group->host;
   const helio_collective_call *call = &part->call;
   bool is_sum = part->kind != GROUP_BROADCAST && part->kind != GROUP_ALL_GATHER;
   bool known = call->reduction >= HELIO_REDUCTION_SUM && call->reduction <= HELIO_REDUCTION_MIN &&
-               group_type_bytes(call->type) && call->type != HELIO_UINT8 && call->type != HELIO_BOOL;
+               call_type_size(call->type) && call->type != HELIO_UINT8 && call->type != HELIO_BOOL;
   if (is_sum && !known && !group_is_broken(c->group)) {
     return group_fail(
         c, host->fail(host, HELIO_NOT_SUPPORTED, "there is no reduction %u of type %u", call->reduction, call->type));
@@ -240,10 +298,15 @@ static helio_status compare(nccl_part *part) {
 helio_status nccl_hand_over(nccl_part *parts, size_t count) {
   helio_status status = HELIO_OK;
   for (size_t i = 0; i < count && !status; i++) status = compare(&parts[i]);
+  if (!status) status = await_ranks(parts, count);
   if (!status) {
+    const helio_host *host = parts[0].communicator->group->host;
+    host->turn_begin(host, HELIO_TURN_COLLECTIVE);
     lock_ranks(parts, count);
     status = hand_over_locked(parts, count);
     unlock_ranks(parts, count);
+    if (!status) status = await_parts(parts, count);
+    host->turn_end(host, HELIO_TURN_COLLECTIVE);
   }
   /* What was to be handed over together and was not would be waited for. */
   for (size_t i = 0; status && i < count; i++) {

@@ -36,10 +36,10 @@ int nccl_library_version(void) {
 /* The backend has opened it already, if there are devices. Without one the library is of no use, and takes long to
  * open.
  */
-static bool open_driver(char *reason, size_t size) {
+static bool open_driver(const char *folders, char *reason, size_t size) {
   static const char *const names[] = {DRIVER_NAMES, NULL};
   char error[256];
-  void *library = gpu_library_open(names, PLUGIN_FOLDERS, error, sizeof error);
+  void *library = gpu_library_open(names, folders, error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size, "there is no driver of " PLUGIN_DEVICES ": " DRIVER_INSTALL " (%s)", error);
     return false;
@@ -66,6 +66,9 @@ static bool open_library(const char *folders, char *reason, size_t size) {
              error);
     return false;
   }
+  const void *set_current;
+  memcpy(&set_current, &driver, sizeof set_current);
+  if (!gpu_library_shares(library, driver_symbols[0].name, set_current, reason, size)) return false;
   const char *missing = gpu_library_bind(library, symbols, sizeof symbols / sizeof symbols[0], &found);
   gpu_library_bind(library, optional_symbols, 1, &found);
   gpu_library_path(library, path, sizeof path);
@@ -74,17 +77,22 @@ static bool open_library(const char *folders, char *reason, size_t size) {
     return false;
   }
   version = full_version(version);
+  if (version < 20700) {
+    snprintf(reason, size, "%s is version %d.%d: it is too old, " PLUGIN_INSTALL, path, version / 10000,
+             version / 100 % 100);
+    return false;
+  }
   nccl = found;
   return true;
 }
 
 bool nccl_library_open(const helio_host *host, char *reason, size_t size) {
   static bool opened;
-  const char *given = host->parameter(host, PLUGIN_PARAMETER);
+  char usual[4096], folders[4096];
+  gpu_library_folders(NULL, PLUGIN_FOLDERS, usual, sizeof usual);
+  gpu_library_folders(host->parameter(host, PLUGIN_PARAMETER), PLUGIN_FOLDERS, folders, sizeof folders);
   pthread_mutex_lock(&opening);
-  if (!opened) {
-    opened = open_driver(reason, size) && open_library(given && given[0] ? given : PLUGIN_FOLDERS, reason, size);
-  }
+  if (!opened) opened = open_driver(usual, reason, size) && open_library(folders, reason, size);
   bool is_open = opened;
   pthread_mutex_unlock(&opening);
   if (is_open) {
@@ -103,19 +111,24 @@ bool nccl_enter(const helio_member *member) {
 #endif
 }
 
+/* The library's last error may be an older one, of any thread: it is for the reader, and nothing is concluded from it.
+ */
 const char *nccl_text(abi_enum result, char *text, size_t size) {
-  const char *last = nccl.ncclGetLastError ? nccl.ncclGetLastError(NULL) : "";
+  const char *last = nccl.ncclGetLastError ? nccl.ncclGetLastError(NULL) : NULL;
   const char *known = nccl.ncclGetErrorString(result);
-  snprintf(text, size, PLUGIN_TITLE " says: %s%s%s", known ? known : "unknown", last && last[0] ? ": " : "",
-           last ? last : "");
+  int length = snprintf(text, size, PLUGIN_TITLE " says: %s", known ? known : "unknown");
+  if (last && last[0] && length > 0 && (size_t)length < size) {
+    snprintf(text + length, size - (size_t)length, " (its last message: %s)", last);
+  }
   return text;
 }
 
-helio_status nccl_status(abi_enum result, const char *text) {
-  if (strstr(text, "out of memory")) return HELIO_OUT_OF_MEMORY;
+helio_status nccl_status(abi_enum result) {
   switch (result) {
   case NCCL_ABI_UNHANDLED_CUDA_ERROR:
-    return HELIO_NOT_SUPPORTED; /* with devices that are well: a driver that is too old, a peer that is out of reach */
+    /* With devices that are well: a driver that is too old, a peer that is out of reach, no memory left for the
+     * library's own buffers. There is no code that tells them apart. */
+    return HELIO_NOT_SUPPORTED;
   case NCCL_ABI_INVALID_ARGUMENT:
   case NCCL_ABI_INVALID_USAGE:
     return HELIO_INVALID_ARGUMENT;

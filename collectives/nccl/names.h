@@ -3,6 +3,8 @@
 #ifndef NCCL_NAMES_H
 #define NCCL_NAMES_H
 
+#include "../../backends/gpu/library.h"
+
 #ifdef PLUGIN_FOR_HIP
 
 #define NCCL_ABI_STREAM  ihipStream_t
@@ -12,9 +14,9 @@
 #define PLUGIN_DEVICES   "HIP"
 #define PLUGIN_PARAMETER "HELIO_RCCL_LIBRARIES"
 #define PLUGIN_LIBRARY   "librccl.so.1"
-#define PLUGIN_FOLDERS   "/opt/rocm/lib"
+#define PLUGIN_FOLDERS   GPU_HIP_FOLDERS
 #define PLUGIN_INSTALL   "install RCCL of ROCm (package rccl)"
-#define DRIVER_NAMES     "libamdhip64.so.9", "libamdhip64.so.8", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"
+#define DRIVER_NAMES     GPU_HIP_DRIVERS
 #define DRIVER_INSTALL   "install ROCm's HIP runtime (package hip-runtime-amd)"
 
 #else
@@ -25,9 +27,9 @@
 #define PLUGIN_DEVICES   "CUDA"
 #define PLUGIN_PARAMETER "HELIO_NCCL_LIBRARIES"
 #define PLUGIN_LIBRARY   "libnccl.so.2"
-#define PLUGIN_FOLDERS   "/usr/local/cuda/lib64"
+#define PLUGIN_FOLDERS   GPU_CUDA_FOLDERS
 #define PLUGIN_INSTALL   "install NCCL 2 (package libnccl2)"
-#define DRIVER_NAMES     "libcuda.so.1"
+#define DRIVER_NAMES     GPU_CUDA_DRIVERS
 #define DRIVER_INSTALL   "install NVIDIA's driver"
 
 #endif

@@ -3,9 +3,9 @@
  *
  * Ranks are devices of one process, each with a thread of its own. A call is compared with those that other ranks have
  * made (collectives/group) and handed to the vendor's library, which queues it in the rank's stream: devices wait for
- * each other, threads do not. So each group has an attendant, a thread that makes the communicators and then looks
- * after what is queued: whether a device has failed, whether ranks stay away for too long. When the group is broken it
- * aborts all communicators, so that no device waits for ever. */
+ * each other until the call is done, threads only until all have handed it over. So each group has an attendant, a
+ * thread that makes the communicators and then looks after what is queued: whether a device has failed, whether ranks
+ * stay away for too long. When the group is broken it aborts all communicators, so that no device waits for ever. */
 #ifndef NCCL_H
 #define NCCL_H
 
@@ -38,7 +38,7 @@ bool nccl_enter(const helio_member *member);
 const char *nccl_text(abi_enum result, char *text, size_t size);
 
 /* What a result means where no device is to blame. */
-helio_status nccl_status(abi_enum result, const char *text);
+helio_status nccl_status(abi_enum result);
 
 /* ---- a group and its ranks ---- */
 
@@ -53,10 +53,12 @@ typedef struct nccl_slot {
 
 typedef struct nccl_rank {
   pthread_mutex_t lock;              /* held while handle and slots are used */
-  struct ncclComm *made;             /* by the attendant, for the handle */
+  struct ncclComm *own;              /* the attendant's: being made, or to be aborted */
+  pthread_t aborter;                 /* the attendant's, while it aborts */
   _Atomic(struct ncclComm *) handle; /* NULL: not made yet, aborted or destroyed */
   uint32_t done;                     /* calls that the device has done, as far as is known */
   nccl_slot slots[NCCL_SLOTS];       /* of call n: n % NCCL_SLOTS */
+  atomic_uint handed;                /* number of the latest call that was handed over */
   atomic_uint calling;               /* number of the call that is being handed over; 0: none */
   atomic_llong calling_since;
 } nccl_rank;
@@ -100,15 +102,21 @@ void nccl_team_stir(nccl_team *team);
 
 /* ---- watch.c: what the attendant looks after ---- */
 
+/* The rank's device; NULL: the rank has left. */
+const helio_member *nccl_member_of(group *g, uint32_t rank);
+
+/* Whether the rank's device itself says so. */
+bool nccl_is_lost(group *g, uint32_t rank);
+
+/* Breaks the group: the rank's part of a collective failed, or its whole device. */
+void nccl_rank_failed(group *g, uint32_t rank, abi_enum result, bool is_device);
+
 /* Asks the library whether a rank has failed, and breaks the group then. Does not block. */
 void nccl_ask(nccl_team *team);
 
 /* Looks how far the devices have come, and breaks the group if one has failed or is waited for too long. False: there
  * is nothing that could be waited for. */
 bool nccl_watch(nccl_team *team);
-
-/* Does the rank's device wait for others? */
-bool nccl_waits(nccl_team *team, uint32_t rank);
 
 /* ---- call.c ---- */
 
@@ -135,7 +143,7 @@ struct helio_plugin_state {
   const helio_host *host;
   group_registry registry;
   bool found;       /* the library */
-  char reason[496]; /* why not */
+  char reason[492]; /* why not */
 };
 
 helio_status nccl_batch_start(helio_plugin_state *state);

@@ -55,31 +55,37 @@ static void leave(helio_communicator *c) {
   group_leave(c);
 }
 
-/* `idle`: the device has nothing of the library's to do any more. */
-static void give_back(const helio_communicator *c, bool idle) {
+/* The communicators of a broken group are the attendant's. */
+static void give_back(const helio_communicator *c) {
   const helio_member *member = c->group->rank[c->rank].member;
   nccl_rank *rank = nccl_rank_of(c);
   pthread_mutex_lock(&rank->lock);
-  struct ncclComm *handle = atomic_exchange(&rank->handle, NULL);
+  struct ncclComm *handle = group_is_broken(c->group) ? NULL : atomic_exchange(&rank->handle, NULL);
   if (handle) {
+    const helio_host *host = c->group->host;
+    host->turn_begin(host, HELIO_TURN_DRIVER);
     nccl_enter(member);
-    abi_enum result = idle ? nccl.ncclCommDestroy(handle) : nccl.ncclCommAbort(handle);
+    abi_enum result = nccl.ncclCommDestroy(handle);
+    host->turn_end(host, HELIO_TURN_DRIVER);
     char text[300];
-    if (idle && result) {
-      c->group->host->log(c->group->host, HELIO_LOG_WARNING, "a communicator of %s could not be given back: %s",
-                          member->name, nccl_text(result, text, sizeof text));
+    if (result) {
+      host->log(host, HELIO_LOG_WARNING, "a communicator of %s could not be given back: %s", member->name,
+                nccl_text(result, text, sizeof text));
     }
   }
   rank_clear(c, member);
   pthread_mutex_unlock(&rank->lock);
 }
 
+/* A device that does not come to its end takes the group along: its communicator can only be aborted, with the others'.
+ */
 static void destroy(helio_communicator *c) {
   const helio_member *member = c->group->rank[c->rank].member;
   if (group_is_broken(c->group)) nccl_team_await_abort(nccl_team_of(c));
   helio_status status = member->devices->synchronize(member->device);
+  if (status) group_fail(c, status);
   if (group_is_broken(c->group)) nccl_team_await_abort(nccl_team_of(c)); /* it may have broken meanwhile */
-  give_back(c, status == HELIO_OK);
+  give_back(c);
   leave(c);
 }
 
@@ -152,9 +158,8 @@ static helio_status offer(helio_plugin_state *state, const helio_member *const *
   helio_status status = find_library(state);
   if (status) return status;
   answer->score = 100;
-  answer->types = HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64) | HELIO_TYPE_BIT(HELIO_FLOAT16) |
-                  HELIO_TYPE_BIT(HELIO_INT32) | HELIO_TYPE_BIT(HELIO_INT64);
-  if (nccl_library_version() >= 21000) answer->types |= HELIO_TYPE_BIT(HELIO_BFLOAT16);
+  answer->types = CALL_ARITHMETIC_TYPES;
+  if (nccl_library_version() < 21000) answer->types &= ~HELIO_TYPE_BIT(HELIO_BFLOAT16);
   answer->flags = HELIO_COLLECTIVE_IN_PLACE | HELIO_COLLECTIVE_ASYNCHRONOUS;
   return HELIO_OK;
 }
@@ -170,7 +175,7 @@ static helio_status new_id(helio_plugin_state *state, void *id) {
   abi_enum result = nccl.ncclGetUniqueId(&theirs);
   if (result) {
     nccl_text(result, text, sizeof text);
-    return host->fail(host, nccl_status(result, text), "%s", text);
+    return host->fail(host, nccl_status(result), "%s", text);
   }
   group_new_id(&state->registry, own);
   memcpy(id, &theirs, sizeof theirs);
@@ -197,13 +202,19 @@ static const helio_collective_table table = {
 
 /* ---- the plugin ---- */
 
-/* Without the library the plugin is there all the same, and says so to whoever would need it. */
+/* Without the library the plugin is there all the same, and says so to whoever would need it. Opening it and the driver
+ * takes a while, and a process that ends meanwhile may be aborted by them: both wait for devices to serve. */
 static helio_status probe(const helio_host *host, helio_probe_answer *answer) {
   if (answer->size < sizeof *answer) {
     return host->fail(host, HELIO_ABI_MISMATCH, "the probe's answer has %zu bytes, not %zu", answer->size,
                       sizeof *answer);
   }
-  nccl_library_open(host, answer->reason, sizeof answer->reason);
+  if (answer->inspecting) {
+    nccl_library_open(host, answer->reason, sizeof answer->reason);
+  } else {
+    snprintf(answer->reason, sizeof answer->reason,
+             PLUGIN_LIBRARY " is opened when " PLUGIN_DEVICES " devices need it");
+  }
   return HELIO_OK;
 }
 

@@ -8,15 +8,25 @@
 
 /* ---- failures ---- */
 
-/* The library noticed it at this rank, which is the one that failed. */
-static void rank_failed(nccl_team *team, uint32_t rank, abi_enum result) {
-  group *g = team->group;
+const helio_member *nccl_member_of(group *g, uint32_t rank) {
+  pthread_mutex_lock(&g->lock);
+  const helio_member *member = g->rank[rank].member;
+  pthread_mutex_unlock(&g->lock);
+  return member;
+}
+
+bool nccl_is_lost(group *g, uint32_t rank) {
+  const helio_member *member = nccl_member_of(g, rank);
+  uint64_t available, total;
+  return member && member->devices->memory_info(member->device, &available, &total) == HELIO_DEVICE_FAILURE;
+}
+
+void nccl_rank_failed(group *g, uint32_t rank, abi_enum result, bool is_device) {
   char text[300], message[500];
   nccl_text(result, text, sizeof text);
-  bool is_device = result == NCCL_ABI_UNHANDLED_CUDA_ERROR;
   snprintf(message, sizeof message, "%s of rank %u failed in a collective: %s", is_device ? "the device" : "the part",
            rank, text);
-  group_break(g, is_device ? rank : GROUP_NOBODY, is_device ? HELIO_ABORTED : nccl_status(result, text), message);
+  group_break(g, is_device ? rank : GROUP_NOBODY, is_device ? HELIO_ABORTED : nccl_status(result), message);
 }
 
 /* 0: nothing is known of a failure. */
@@ -45,7 +55,8 @@ void nccl_ask(nccl_team *team) {
     abi_enum error = ask_rank(&team->ranks[i]);
     remote = remote || error == NCCL_ABI_REMOTE_ERROR;
     failed = error && error != NCCL_ABI_REMOTE_ERROR;
-    if (failed) rank_failed(team, i, error);
+    /* What the library notices later is the work of a device, whether or not that has outlived it. */
+    if (failed) nccl_rank_failed(team->group, i, error, error == NCCL_ABI_UNHANDLED_CUDA_ERROR);
   }
   if (remote && !failed) wait_for_culprit(team);
   pthread_mutex_unlock(&team->looking);
@@ -93,9 +104,7 @@ static void follow_rank(nccl_team *team, uint32_t number) {
   char message[300];
   bool well = true;
   if (pthread_mutex_trylock(&rank->lock) != 0) return;
-  pthread_mutex_lock(&g->lock);
-  const helio_member *member = g->rank[number].member; /* who leaves needs the rank's lock before */
-  pthread_mutex_unlock(&g->lock);
+  const helio_member *member = nccl_member_of(g, number); /* who leaves needs the rank's lock before */
   if (member && atomic_load(&rank->handle)) well = follow(team, member, rank);
   if (!well) snprintf(message, sizeof message, "rank %u (%s) has failed", number, member->name);
   pthread_mutex_unlock(&rank->lock);
@@ -169,11 +178,6 @@ static void check_time(nccl_team *team, uint32_t rank) {
   bool came = true;
   for (uint32_t i = 0; i < g->rank_count; i++) came = came && reached(g, i, self.number);
   if (!came || (self.has_begun && now - self.begun > most / 2)) time_is_up(team, self.number, came);
-}
-
-bool nccl_waits(nccl_team *team, uint32_t rank) {
-  waiting self = waiting_of(&team->ranks[rank]);
-  return self.number && self.has_begun;
 }
 
 bool nccl_watch(nccl_team *team) {

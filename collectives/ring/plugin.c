@@ -76,7 +76,7 @@ static void destroy(helio_communicator *c) {
   pthread_mutex_lock(&g->lock);
   for (uint32_t i = 0; i < g->rank_count; i++) {
     const helio_member *member = g->rank[i].member;
-    if (member && g->rank[i].stream) member->devices->synchronize(member->device); /* of any of its streams */
+    if (member) member->devices->synchronize(member->device);
   }
   g->rank[c->rank].member = NULL;
   pthread_mutex_unlock(&g->lock);
@@ -102,8 +102,7 @@ static helio_status offer(helio_plugin_state *state, const helio_member *const *
                           helio_collective_offer *answer) {
   (void)state;
   answer->score = is_ring(members, count) ? 60 : 5;
-  answer->types = HELIO_TYPE_BIT(HELIO_FLOAT32) | HELIO_TYPE_BIT(HELIO_FLOAT64) | HELIO_TYPE_BIT(HELIO_FLOAT16) |
-                  HELIO_TYPE_BIT(HELIO_BFLOAT16) | HELIO_TYPE_BIT(HELIO_INT32) | HELIO_TYPE_BIT(HELIO_INT64);
+  answer->types = CALL_ARITHMETIC_TYPES;
   answer->flags = HELIO_COLLECTIVE_IN_PLACE;
   return HELIO_OK;
 }

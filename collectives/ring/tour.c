@@ -70,7 +70,7 @@ static helio_status begin(tour *t, helio_communicator *c, uint32_t kind, const h
   status = group_meet(c, kind, call);
   if (status) return status;
   t->start = group_progress(c);
-  t->element = group_type_bytes(call->type);
+  t->element = call_type_size(call->type);
   t->chunk = ring_rank_of(c, 0)->chunk_bytes / t->element;
   /* From now on the sources of the rank before can be read. */
   status = group_work(c);

@@ -239,6 +239,11 @@ static int find_column(const helio_csv *csv, const char *name) {
 static helio_array *read_column(helio_csv *csv, int column) {
   void *data;
   helio_type type = csv->types[column];
+  if (!type && helio_csv_rows(csv) == 0) {
+    hi_fail_plainly(HELIO_BAD_DATA, "%s: there are no rows in it%s", csv->path,
+                    csv->first > 0 ? " but the line of names" : "");
+    return NULL;
+  }
   if (!type) {
     hi_fail_plainly(HELIO_INVALID_ARGUMENT, "%s: column %d (%.100s) is text, not numbers", csv->path, column + 1,
                     helio_csv_name(csv, column));

@@ -4,7 +4,10 @@
 
 #include <helio/helio.h>
 
-/* Makes the folder and those that lead to it, as far as they are not there, and brings their names to disk. */
-helio_status hi_folder_make(const char *folder);
+#include "data/folders.h"
+
+/* hi_folders_make() with the error set, and for all whom the umask lets. *made, 0 on failure, is for
+ * hi_folders_remove_empty(). */
+helio_status hi_folder_make(const char *folder, int *made);
 
 #endif

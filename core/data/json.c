@@ -57,6 +57,13 @@ json_t *hi_json_key(hi_json_walk *walk) {
   return NULL;
 }
 
+/* jansson's words, without what they advise the programmer: "… is not allowed without JSON_ALLOW_NUL near …". */
+static void remove_advice(char *text) {
+  static const char advice[] = " without JSON_ALLOW_NUL";
+  char *found = strstr(text, advice);
+  if (found) memmove(found, found + sizeof advice - 1, strlen(found + sizeof advice - 1) + 1);
+}
+
 /* jansson does not come through a lack of memory: it cuts strings short without a word, or ends the program. So what it
  * may need is asked for before; what it did not get all the same is seen by errno. */
 json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error) {
@@ -69,6 +76,7 @@ json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t
   json_t *value = enough ? json_loadb(text, length, flags, error) : NULL;
   if (enough && errno != ENOMEM) {
     errno = before;
+    if (!value) remove_advice(error->text);
     return value;
   }
   json_decref(value);
@@ -83,12 +91,10 @@ static size_t string_length(const hi_json_walk *walk) {
   return end < walk->length ? end + 1 - walk->at : walk->length - walk->at;
 }
 
-/* jansson's words, without its advice to the programmer. */
 static void set_problem(hi_json_walk *walk, const char *text) {
   walk->no_memory = !*text;
   if (walk->no_memory) text = "no memory is left";
-  const char *advice = strstr(text, " without JSON_ALLOW_NUL");
-  snprintf(walk->problem, sizeof walk->problem, "%.*s", advice ? (int)(advice - text) : 180, text);
+  snprintf(walk->problem, sizeof walk->problem, "%.180s", text);
 }
 
 json_t *hi_json_value(hi_json_walk *walk, size_t limit) {

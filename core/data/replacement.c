@@ -18,8 +18,15 @@ static helio_status fail(hi_replacement *new, helio_status status, const char *w
   return status;
 }
 
+const char *hi_write_advice(int cause) {
+  bool full = cause == ENOSPC || cause == EDQUOT || cause == EFBIG;
+  return full ? "; make room there, or name another place" : "";
+}
+
 static helio_status fail_file(hi_replacement *new, const char *doing) {
-  snprintf(new->problem, sizeof new->problem, "%s: %s failed: %s", new->path, doing, strerror(errno));
+  int cause = errno;
+  snprintf(new->problem, sizeof new->problem, "%s: %s failed: %s%s", new->path, doing, strerror(cause),
+           hi_write_advice(cause));
   return HELIO_IO_FAILURE;
 }
 

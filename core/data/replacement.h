@@ -41,6 +41,10 @@ void hi_replacement_end(hi_replacement *new);
  * ten minutes stays too. An error, such as a file that may not be removed, does not keep the others. */
 helio_status hi_replacement_clean(const char *folder, bool (*ours)(const char *name));
 
+/* What to do about a file or folder that could not be written, for the end of a message that names it: "; make room …"
+ * of a disk that is full, else "". */
+const char *hi_write_advice(int cause);
+
 /* fsync() of a folder, which some file systems do not know. Not 0: it failed, errno says why. */
 int hi_bring_folder_to_disk(int descriptor);
 

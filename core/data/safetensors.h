@@ -8,6 +8,9 @@
 #include <helio/helio.h>
 #include <stdbool.h>
 
+/* The key of the metadata that only checkpoints have, files with the state of a training. */
+#define HI_SAFETENSORS_TRAINING "helio_training"
+
 /* A file that is open for reading and whose header holds what it promises. Threads may share it. */
 typedef struct hi_safetensors hi_safetensors;
 

@@ -76,7 +76,8 @@ void hi_report_out_of_memory(const char *device, size_t bytes, const char *holde
   list_holders(live, holders, sizeof holders);
   hi_fail(HELIO_OUT_OF_MEMORY,
           "out of memory on %s: %s asked for %s; limit %s, in use %s, reserved %s, largest free piece %s; largest "
-          "holders: %s. Use smaller batches, or raise HELIO_MEMORY_LIMIT or HELIO_MEMORY_FRACTION",
+          "holders: %s. Use smaller batches or a smaller model, or raise HELIO_MEMORY_LIMIT or "
+          "HELIO_MEMORY_FRACTION",
           device, holder, hi_bytes_text(bytes, asked), limit, hi_bytes_text(info->in_use, in_use),
           hi_bytes_text(info->reserved, reserved), hi_bytes_text(info->largest_free, largest), holders);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/doubt.h"
 #include "device/point.h"
 #include "device/status.h"
 #include "runtime/error.h"
@@ -257,7 +258,8 @@ static helio_status copy_out(hi_device *device, void *target, helio_place source
 }
 
 helio_status hi_copy_out(hi_device *device, void *target, helio_place source, size_t bytes) {
-  return copy_out(device, target, source, bytes, "copying to the host");
+  helio_status status = copy_out(device, target, source, bytes, "copying to the host");
+  return status ? status : hi_doubt_ask(device);
 }
 
 helio_status hi_copy_settle(hi_device *device) {
@@ -326,7 +328,7 @@ static helio_status through_host(hi_device *to, helio_stream *to_stream, helio_p
   const helio_member *t = &to->member, *f = &from->member;
   char *source_address = from->host_memory ? f->memory->native_buffer(source.buffer) : NULL;
   char *target_address = to->host_memory ? t->memory->native_buffer(target.buffer) : NULL;
-  void *between = NULL;
+  struct hi_staging *between = NULL;
   helio_status status = HELIO_OK;
   if (source_address) {
     status = f->streams->synchronize(f->device, from_stream);
@@ -338,18 +340,19 @@ static helio_status through_host(hi_device *to, helio_stream *to_stream, helio_p
     if (!status) status = f->memory->copy_out(f->device, from_stream, target_address + target.offset, source, bytes);
     return status ? status : f->streams->synchronize(f->device, from_stream);
   }
-  status = f->memory->host_allocate(f->device, bytes, &between);
+  status = staging_take(from, HI_STREAM_COMPUTE, bytes, &between);
   if (status) return status;
-  status = f->memory->copy_out(f->device, from_stream, between, source, bytes);
+  status = f->memory->copy_out(f->device, from_stream, between->memory, source, bytes);
   if (!status) status = f->streams->synchronize(f->device, from_stream);
-  if (!status) status = t->memory->copy_in(t->device, to_stream, target, between, bytes);
+  if (!status) status = t->memory->copy_in(t->device, to_stream, target, between->memory, bytes);
   if (!status) status = t->streams->synchronize(t->device, to_stream);
-  f->memory->host_free(f->device, between);
+  between->lost = status; /* either may still be at it */
+  staging_return(from, between);
   return status;
 }
 
 /* Directly, where both are of one backend and can. The source's stream waits as well, so that the source may be freed
- * right after this call. */
+ * right after this call; if it cannot be made to, the host waits. */
 static helio_status directly(hi_device *to, helio_stream *to_stream, helio_place target, hi_device *from,
                              helio_stream *from_stream, helio_place source, size_t bytes) {
   if (to->physical->plugin != from->physical->plugin) return HELIO_NOT_SUPPORTED;
@@ -357,13 +360,17 @@ static helio_status directly(hi_device *to, helio_stream *to_stream, helio_place
   if (!status) {
     status = to->member.memory->copy_peer(to->member.device, to_stream, target, from->member.device, source, bytes);
   }
-  return status ? status : order_devices(to, to_stream, from, from_stream);
+  if (status) return status;
+  status = order_devices(to, to_stream, from, from_stream);
+  if (status) to->member.streams->synchronize(to->member.device, to_stream);
+  return status;
 }
 
 helio_status hi_copy(hi_device *to, helio_place target, hi_device *from, helio_place source, size_t bytes) {
   if (bytes == 0) return HELIO_OK;
   helio_stream *to_stream = to->streams[HI_STREAM_COMPUTE], *from_stream = from->streams[HI_STREAM_COMPUTE];
   helio_status status;
+  bool waited = false;
   hi_reason_clear();
   if (to == from) {
     status = to->member.memory->copy(to->member.device, to_stream, target, source, bytes);
@@ -371,9 +378,11 @@ helio_status hi_copy(hi_device *to, helio_place target, hi_device *from, helio_p
     status = directly(to, to_stream, target, from, from_stream, source, bytes);
     if (status == HELIO_NOT_SUPPORTED) {
       status = through_host(to, to_stream, target, from, from_stream, source, bytes);
+      waited = true;
     }
   }
-  return status ? hi_fail(status, "copying from %s to %s: %s", from->name, to->name, hi_reason(status)) : HELIO_OK;
+  if (status) return hi_fail(status, "copying from %s to %s: %s", from->name, to->name, hi_reason(status));
+  return waited ? hi_doubt_ask(from) : HELIO_OK;
 }
 
 /* The way of hi_host_copy for devices that cannot reach each other. */

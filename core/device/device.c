@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device/copy.h"
+#include "device/doubt.h"
 #include "device/status.h"
 #include "device/topology.h"
 #include "runtime/environment.h"
@@ -253,15 +254,21 @@ helio_stream *hi_device_stream(hi_device *device, int index) {
   return stream;
 }
 
+/* On a device that works by itself the words must not come to this stack: if the wait for them fails they may come
+ * later. */
+static helio_status judge_words(hi_device *device) {
+  hi_status_reading reading;
+  if (!device->synchronous) return hi_copy_settle(device);
+  helio_status status = hi_status_read(device, &reading, reading.words);
+  return status ? hi_device_failed(device, status, "waiting") : hi_status_judge(device, &reading);
+}
+
 helio_status hi_device_synchronize(hi_device *device) {
   if (!atomic_load_explicit(&device->open, memory_order_acquire) || hi_device_lost(device)) return HELIO_OK;
-  hi_status_reading reading;
-  helio_backend_device *handle = device->member.device;
   hi_reason_clear();
-  helio_status status = device->member.devices->synchronize(handle);
-  if (!status) status = hi_status_read(device, &reading, reading.words);
-  if (!status) status = device->member.streams->synchronize(handle, device->streams[HI_STREAM_COMPUTE]);
+  helio_status status = device->member.devices->synchronize(device->member.device);
   if (status) return hi_device_failed(device, status, "waiting");
-  status = hi_status_judge(device, &reading);
-  return status ? status : hi_arena_check(device->arena);
+  status = judge_words(device);
+  if (!status) status = hi_arena_check(device->arena);
+  return status ? status : hi_doubt_ask(device);
 }

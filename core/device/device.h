@@ -53,6 +53,7 @@ typedef struct hi_device {
   _Atomic(helio_event *) order[HI_ORDER_EVENTS];         /* likewise */
   struct hi_point *points;                               /* kept by point.c */
   _Atomic(struct hi_point *) flight[HI_STEPS_IN_FLIGHT]; /* ends of the latest steps, the last one first */
+  _Atomic(struct hi_doubt *) doubts;                     /* kept by doubt.c */
   void *plans;                                           /* kept by ops/plans.c */
   void (*plans_free)(void *plans);
   atomic_int reductions_said; /* how often the log has told of a reduction to it (strategy/reduce.c) */

@@ -3,6 +3,7 @@
 
 #include "runtime/error.h"
 #include "runtime/progress.h"
+#include "runtime/turns.h"
 
 static hi_device *of(helio_backend_device *device) {
   return (hi_device *)device;
@@ -33,20 +34,47 @@ static helio_status end(helio_backend_device *device, helio_status status) {
   return hi_device_suspect(of(device), status);
 }
 
+/* ---- calls that a driver may let wait for all devices: see turn_begin of helio_host ----
+ * A fill may load a kernel, a copy from another device tries whether it can be reached. */
+
+/* Who was abandoned while it waited looks at nothing any more. */
+static void take_turn(void) {
+  hi_turn_begin(HELIO_TURN_DRIVER);
+  if (hi_progress_abandoned(hi_progress_own())) hi_turn_end(HELIO_TURN_DRIVER);
+  hi_go_no_further();
+}
+
+static helio_status begin_in_turn(helio_backend_device *device, const char *what) {
+  helio_status status = begin(device, what);
+  if (!status) take_turn();
+  return status;
+}
+
+static helio_status end_in_turn(helio_backend_device *device, helio_status status) {
+  hi_turn_end(HELIO_TURN_DRIVER);
+  return end(device, status);
+}
+
 /* Of a call that is to give something. */
 static helio_status end_with(helio_backend_device *device, helio_status status, const void *answer) {
   if (!status && !answer) {
     hi_reason_say("the device answered with nothing");
     status = HELIO_DEVICE_FAILURE;
   }
-  return end(device, status);
+  return end_in_turn(device, status);
 }
 
 /* What is to be given back stays where a call never came back: it may hold the plugin's locks. */
 static bool keeps(helio_backend_device *device, const char *what) {
   if (hi_device_hung(of(device))) return true;
   hi_doing(what, of(device));
+  take_turn();
   return false;
+}
+
+static void given_back(void) {
+  hi_turn_end(HELIO_TURN_DRIVER);
+  hi_done();
 }
 
 /* ---- devices ---- */
@@ -54,7 +82,7 @@ static bool keeps(helio_backend_device *device, const char *what) {
 static void close_device(helio_backend_device *device) {
   if (keeps(device, "closing the device")) return;
   plugin_of(device)->devices.close(handle_of(device));
-  hi_done();
+  given_back();
 }
 
 static helio_status memory_info(helio_backend_device *device, uint64_t *available, uint64_t *total) {
@@ -74,7 +102,7 @@ static void *native_device(helio_backend_device *device) {
 /* ---- memory ---- */
 
 static helio_status allocate(helio_backend_device *device, size_t bytes, helio_buffer **buffer) {
-  helio_status status = begin(device, "taking memory");
+  helio_status status = begin_in_turn(device, "taking memory");
   if (status) return status;
   *buffer = NULL;
   status = plugin_of(device)->memory.allocate(handle_of(device), bytes, buffer);
@@ -83,7 +111,7 @@ static helio_status allocate(helio_backend_device *device, size_t bytes, helio_b
 
 static helio_status free_buffer(helio_backend_device *device, helio_buffer *buffer) {
   if (keeps(device, "giving memory back")) return HELIO_OK;
-  return end(device, plugin_of(device)->memory.free(handle_of(device), buffer));
+  return end_in_turn(device, plugin_of(device)->memory.free(handle_of(device), buffer));
 }
 
 static helio_status copy_in(helio_backend_device *device, helio_stream *stream, helio_place target, const void *source,
@@ -109,23 +137,32 @@ static helio_status copy(helio_backend_device *device, helio_stream *stream, hel
 
 static helio_status fill(helio_backend_device *device, helio_stream *stream, helio_place target, const void *pattern,
                          size_t pattern_bytes, size_t count) {
-  helio_status status = begin(device, "filling");
+  helio_status status = begin_in_turn(device, "filling");
   if (status) return status;
   const helio_memory_table *memory = &plugin_of(device)->memory;
-  return end(device, memory->fill(handle_of(device), stream, target, pattern, pattern_bytes, count));
+  return end_in_turn(device, memory->fill(handle_of(device), stream, target, pattern, pattern_bytes, count));
+}
+
+/* Which of two devices a failure of both together is the fault of: the one that was copied from if it says so itself.
+ */
+static helio_backend_device *culprit_of(helio_backend_device *device, helio_backend_device *from) {
+  uint64_t available, total;
+  helio_status status = plugin_of(from)->devices.memory_info(handle_of(from), &available, &total);
+  return status == HELIO_DEVICE_FAILURE ? from : device;
 }
 
 static helio_status copy_peer(helio_backend_device *device, helio_stream *stream, helio_place target,
                               helio_backend_device *from, helio_place source, size_t bytes) {
   helio_status status = hi_device_refuses(of(from));
-  if (!status) status = begin(device, "copying from another device");
+  if (!status) status = begin_in_turn(device, "copying from another device");
   if (status) return status;
   const helio_memory_table *memory = &plugin_of(device)->memory;
-  return end(device, memory->copy_peer(handle_of(device), stream, target, handle_of(from), source, bytes));
+  status = memory->copy_peer(handle_of(device), stream, target, handle_of(from), source, bytes);
+  return end_in_turn(status == HELIO_DEVICE_FAILURE ? culprit_of(device, from) : device, status);
 }
 
 static helio_status host_allocate(helio_backend_device *device, size_t bytes, void **memory) {
-  helio_status status = begin(device, "taking host memory");
+  helio_status status = begin_in_turn(device, "taking host memory");
   if (status) return status;
   *memory = NULL;
   status = plugin_of(device)->memory.host_allocate(handle_of(device), bytes, memory);
@@ -135,13 +172,13 @@ static helio_status host_allocate(helio_backend_device *device, size_t bytes, vo
 static void host_free(helio_backend_device *device, void *memory) {
   if (keeps(device, "giving host memory back")) return;
   plugin_of(device)->memory.host_free(handle_of(device), memory);
-  hi_done();
+  given_back();
 }
 
 /* ---- streams and events ---- */
 
 static helio_status stream_create(helio_backend_device *device, helio_stream **stream) {
-  helio_status status = begin(device, "making a stream");
+  helio_status status = begin_in_turn(device, "making a stream");
   if (status) return status;
   *stream = NULL;
   status = plugin_of(device)->streams.create(handle_of(device), stream);
@@ -151,7 +188,7 @@ static helio_status stream_create(helio_backend_device *device, helio_stream **s
 static void stream_destroy(helio_backend_device *device, helio_stream *stream) {
   if (keeps(device, "ending a stream")) return;
   plugin_of(device)->streams.destroy(handle_of(device), stream);
-  hi_done();
+  given_back();
 }
 
 static helio_status stream_synchronize(helio_backend_device *device, helio_stream *stream) {
@@ -160,7 +197,7 @@ static helio_status stream_synchronize(helio_backend_device *device, helio_strea
 }
 
 static helio_status event_create(helio_backend_device *device, helio_event **event) {
-  helio_status status = begin(device, "making an event");
+  helio_status status = begin_in_turn(device, "making an event");
   if (status) return status;
   *event = NULL;
   status = plugin_of(device)->streams.event_create(handle_of(device), event);
@@ -170,7 +207,7 @@ static helio_status event_create(helio_backend_device *device, helio_event **eve
 static void event_destroy(helio_backend_device *device, helio_event *event) {
   if (keeps(device, "ending an event")) return;
   plugin_of(device)->streams.event_destroy(handle_of(device), event);
-  hi_done();
+  given_back();
 }
 
 static helio_status event_record(helio_backend_device *device, helio_event *event, helio_stream *stream) {
@@ -201,8 +238,8 @@ static helio_backend_device *shown(hi_device *device) {
 
 helio_status hi_guard_plan(hi_device *device, const helio_kernel *kernel, const helio_call *call,
                            helio_plan_answer *answer) {
-  helio_status status = begin(shown(device), "planning");
-  return status ? status : end(shown(device), kernel->plan(device->handle, call, answer));
+  helio_status status = begin_in_turn(shown(device), "planning");
+  return status ? status : end_in_turn(shown(device), kernel->plan(device->handle, call, answer));
 }
 
 /* Behind begin() nothing is looked at that a program could free when it goes on without this thread. */
@@ -215,7 +252,7 @@ helio_status hi_guard_run(hi_device *device, const helio_kernel *kernel, helio_p
 void hi_guard_plan_free(hi_device *device, const helio_kernel *kernel, helio_plan *plan) {
   if (keeps(shown(device), "ending a plan")) return;
   kernel->plan_free(plan);
-  hi_done();
+  given_back();
 }
 
 /* ---- the tables ---- */

@@ -79,6 +79,11 @@ helio_status hi_point_wait(const hi_point *point) {
   return status ? hi_device_failed(device, status, "waiting for the step") : HELIO_OK;
 }
 
+bool hi_point_passed(const hi_point *point) {
+  hi_reason_clear();
+  return point->device->member.streams->event_query(point->device->member.device, point->event) != HELIO_NOT_READY;
+}
+
 void hi_point_release(hi_point *point) {
   if (!point) return;
   hi_device *device = point->device;
@@ -119,4 +124,8 @@ helio_status hi_flight_end(hi_device *device) {
   for (int i = 0; i < HI_STEPS_IN_FLIGHT; i++) point = atomic_exchange(&device->flight[i], point);
   hi_point_release(point);
   return HELIO_OK;
+}
+
+const hi_point *hi_flight_last(hi_device *device) {
+  return atomic_load(&device->flight[0]);
 }

@@ -17,6 +17,9 @@ helio_status hi_point_await(const hi_point *point);
 /* The host waits for it. What went wrong on its stream is an error. */
 helio_status hi_point_wait(const hi_point *point);
 
+/* Has it been reached, or failed: is there nothing more to wait for? */
+bool hi_point_passed(const hi_point *point);
+
 /* Takes NULL. The device may have been closed since. */
 void hi_point_release(hi_point *point);
 
@@ -27,5 +30,8 @@ void hi_points_finish(hi_device *device);
  * that the memory of those that have ended is enough for the next. On a device that keeps up nobody waits. */
 helio_status hi_flight_begin(hi_device *device);
 helio_status hi_flight_end(hi_device *device);
+
+/* The end of the latest step, until the next but one begins; NULL: there is none, or nobody has to wait for it. */
+const hi_point *hi_flight_last(hi_device *device);
 
 #endif

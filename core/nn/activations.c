@@ -160,6 +160,7 @@ const hi_layer_kind hi_activation_kind = {
     .shape = hi_shape_of_input,
     .call = activation_call,
     .fields = activation_fields,
+    .required = {"activation"},
     .no_build_config = true,
 };
 

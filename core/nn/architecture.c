@@ -18,8 +18,11 @@ enum { LARGEST_TEXT = 8 << 20 };
 
 /* ---- text ---- */
 
+/* A byte order mark, which programs of Windows put before a text in UTF-8, is no part of it. */
 static helio_layer *model_of_text(const char *text) {
+  static const char mark[] = "\xef\xbb\xbf";
   json_error_t error;
+  if (strncmp(text, mark, sizeof mark - 1) == 0) text += sizeof mark - 1;
   size_t length = strlen(text);
   if (length > LARGEST_TEXT) {
     hi_fail(HELIO_NOT_SUPPORTED, "the JSON has %zu bytes, more than %d", length, LARGEST_TEXT);
@@ -74,6 +77,7 @@ helio_status hi_architecture_add(helio_layer *model, hi_safetensors_writer *writ
 
 helio_layer *hi_architecture_of(const hi_safetensors *file, const char *path) {
   const char *text = hi_safetensors_metadata(file, metadata_key);
+  if (!text && hi_refuse_checkpoint(file, path)) return NULL;
   if (!text) {
     hi_fail(HELIO_BAD_DATA,
             "%s: there is no architecture in it (%s in the metadata): build the model by code and take the weights "

@@ -10,6 +10,7 @@
 #include "nn/config_forms.h"
 #include "nn/model.h"
 #include "runtime/error.h"
+#include "runtime/nearest.h"
 #include "tensor/pool.h"
 
 static const char *const object_keys[] = {"module",  "class_name",    "config",           "registered_name",
@@ -38,11 +39,20 @@ helio_status hi_add_calls(int64_t *calls, int64_t more) {
 /* ---- objects ---- */
 
 /* A functional model was a "Model" before Keras 2.4. */
+static const char *const models[] = {"Sequential", "Functional", "Model"};
+enum { MODELS = sizeof models / sizeof models[0] };
+
 static bool is_model(const char *class_name) {
-  static const char *const models[] = {"Sequential", "Functional", "Model"};
   int i = 0;
-  while (i < 3 && strcmp(models[i], class_name) != 0) i++;
-  return i < 3;
+  while (i < MODELS && strcmp(models[i], class_name) != 0) i++;
+  return i < MODELS;
+}
+
+static helio_status refuse_model(const char *class_name) {
+  const char *near = hi_nearest(class_name, models, MODELS);
+  if (near) return hi_fail(HELIO_NOT_SUPPORTED, "a model of class '%s'; did you mean '%s'?", class_name, near);
+  return hi_fail(HELIO_NOT_SUPPORTED, "a model of class '%s' is not supported; Sequential and Functional ones are",
+                 class_name);
 }
 
 /* Names and classes stand in messages, and names in those of variables. */
@@ -300,11 +310,9 @@ helio_layer *hi_model_from_json(json_t *json) {
   hi_architecture a = {0};
   opened o = {0};
   int64_t calls;
-  helio_status status = open_object(json, &o);
-  if (!status && !is_model(o.class_name)) {
-    status = hi_fail(HELIO_NOT_SUPPORTED, "a model of class '%s' is not supported; Sequential and Functional ones are",
-                     o.class_name);
-  }
+  const json_t *class_name = json_object_get(json, "class_name");
+  bool other = is_plain(class_name) && !is_model(json_string_value(class_name));
+  helio_status status = other ? refuse_model(json_string_value(class_name)) : open_object(json, &o);
   helio_scope pool = helio_pool_enter();
   helio_layer *model = status ? NULL : read_model(&a, &o, &calls);
   helio_pool_leave(&pool);

@@ -36,6 +36,11 @@ static helio_status read_config(const hi_layer_kind *kind, const json_t *config,
     status = hi_field_read(field, key, value, common ? options + kind->common : options);
     if (status) break;
   }
+  for (int i = 0; !status && kind->required[i]; i++) {
+    if (!json_object_get(config, kind->required[i])) {
+      status = hi_fail(HELIO_INVALID_ARGUMENT, "the key '%s' is missing", kind->required[i]);
+    }
+  }
   if (status) hi_error_prefix("the config of a layer %s: ", kind->class_name);
   return status;
 }

@@ -166,6 +166,16 @@ static json_t *write_shape(const hi_field *field, const void *place) {
   return write_list(shape->extent, shape->rank);
 }
 
+/* In some machine's memory, a sample at least. */
+static bool fits_anywhere(const helio_shape *batch) {
+  helio_shape least = *batch;
+  size_t bytes;
+  for (int i = 0; i < least.rank; i++) {
+    if (least.extent[i] == HI_ANY) least.extent[i] = 1;
+  }
+  return hi_shape_bytes(&least, HELIO_FLOAT64, &bytes);
+}
+
 static helio_status read_batch_shape(const hi_field *field, const json_t *value, void *place) {
   helio_shape shape = {.rank = (int)json_array_size(value)};
   (void)field;
@@ -177,6 +187,7 @@ static helio_status read_batch_shape(const hi_field *field, const json_t *value,
   }
   if (json_is_null(value)) return HELIO_OK;
   if (!good) return hi_form_refuse(HELIO_INVALID_ARGUMENT, "the shape of a batch", value);
+  if (!fits_anywhere(&shape)) return hi_form_refuse(HELIO_INVALID_ARGUMENT, "a shape that is not too large", value);
   *(helio_shape *)place = shape;
   return HELIO_OK;
 }

@@ -201,7 +201,8 @@ static const hi_field conv_fields[] = {
 #define CONV_KIND                                                                                                      \
   .options_size = sizeof(helio_conv_options), .common = offsetof(helio_conv_options, name),                            \
   .activation = offsetof(helio_conv_options, activation), .least_inputs = 1, .most_inputs = 1, .check = conv_check,    \
-  .shape = conv_shape, .build = conv_build, .call = conv_call, .fields = conv_fields
+  .shape = conv_shape, .build = conv_build, .call = conv_call, .fields = conv_fields,                                  \
+  .required = {"filters", "kernel_size"}
 
 const hi_layer_kind hi_conv1d_kind = {.class_name = "Conv1D", .base_name = "conv1d", CONV_KIND};
 const hi_layer_kind hi_conv2d_kind = {.class_name = "Conv2D", .base_name = "conv2d", CONV_KIND};
@@ -240,4 +241,5 @@ const hi_layer_kind hi_depthwise_conv2d_kind = {
     .build = depthwise_build,
     .call = depthwise_call,
     .fields = depthwise_fields,
+    .required = {"kernel_size"},
 };

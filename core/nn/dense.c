@@ -70,4 +70,5 @@ const hi_layer_kind hi_dense_kind = {
     .build = build,
     .call = call,
     .fields = fields,
+    .required = {"units"},
 };

@@ -67,6 +67,7 @@ const hi_layer_kind hi_dropout_kind = {
     .build = build,
     .call = call,
     .fields = fields,
+    .required = {"rate"},
     .no_build_config = true,
     .call_arguments = "{\"training\": false}",
 };

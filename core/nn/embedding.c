@@ -69,4 +69,5 @@ const hi_layer_kind hi_embedding_kind = {
     .build = build,
     .call = call,
     .fields = fields,
+    .required = {"input_dim", "output_dim"},
 };

@@ -211,4 +211,5 @@ const hi_layer_kind hi_rescaling_kind = {
     .shape = hi_shape_of_input,
     .call = rescaling_call,
     .fields = rescaling_fields,
+    .required = {"scale"},
 };

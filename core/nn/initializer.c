@@ -160,7 +160,8 @@ helio_tensor *hi_initialize(const helio_initializer *initializer, const char *na
   }
   if (!hi_shape_elements(shape, &elements)) {
     char text[HI_SHAPE_TEXT];
-    hi_fail(HELIO_INVALID_ARGUMENT, "%s: %s is not a shape for a variable", name, hi_shape_text(shape, text));
+    hi_fail(HELIO_INVALID_ARGUMENT, "%s: %s is not a shape for a variable, or too large", name,
+            hi_shape_text(shape, text));
     return NULL;
   }
   hi_tape_pause();

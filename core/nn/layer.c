@@ -11,6 +11,7 @@
 #include "nn/model.h"
 #include "ops/options.h"
 #include "ops/tape.h"
+#include "runtime/clock.h"
 #include "runtime/error.h"
 #include "runtime/progress.h"
 #include "tensor/pool.h"
@@ -166,6 +167,16 @@ helio_status helio_layer_set_trainable(helio_layer *layer, bool trainable) {
 
 /* ---- variables ---- */
 
+/* Which variable it was says which layer to make smaller. */
+static void blame_model(const char *name, const helio_shape *shape) {
+  helio_error error;
+  char text[HI_SHAPE_TEXT];
+  if (helio_error_pending() != HELIO_OUT_OF_MEMORY) return;
+  helio_error_take(&error);
+  hi_fail(HELIO_OUT_OF_MEMORY, "the model is too large: there is no memory for its variable %s of shape %s: %s", name,
+          hi_shape_text(shape, text), error.message);
+}
+
 helio_status hi_layer_add_weight(helio_layer *layer, const char *local_name, const helio_shape *shape,
                                  const helio_initializer *initializer, helio_initializer_kind otherwise,
                                  const helio_regularizer *regularizer, bool trainable) {
@@ -185,6 +196,7 @@ helio_status hi_layer_add_weight(helio_layer *layer, const char *local_name, con
     traits.aggregation = HELIO_AGGREGATE_MEAN;
   }
   helio_variable *variable = hi_variable_new(name, value, &traits);
+  if (!variable) blame_model(name, shape);
   free(name);
   if (variable) {
     hi_hold(variable);
@@ -246,11 +258,7 @@ static void wait_for_builder(void) {
   hi_activity before = hi_progress_change(HI_WAITS);
   pthread_mutex_lock(&gate);
   while (another_builds()) {
-    struct timespec soon;
-    clock_gettime(CLOCK_REALTIME, &soon);
-    soon.tv_nsec += 50000000;
-    soon.tv_sec += soon.tv_nsec / 1000000000;
-    soon.tv_nsec %= 1000000000;
+    struct timespec soon = hi_in_milliseconds(CLOCK_REALTIME, 50);
     pthread_cond_timedwait(&changed, &gate, &soon);
     if (life_of_builder() == seen) continue;
     seen = life_of_builder();

@@ -43,6 +43,8 @@ typedef struct hi_field {
   const char *only;
 } hi_field;
 
+enum { HI_REQUIRED_FIELDS = 2 };
+
 typedef struct hi_layer_kind {
   const char *class_name; /* "MaxPooling2D", as Keras has it */
   const char *base_name;  /* "max_pooling2d": automatic names are counted from it */
@@ -67,7 +69,8 @@ typedef struct hi_layer_kind {
   /* The inputs have passed `shape` and have the layer's type; the variables are there. */
   helio_tensor *(*call)(helio_layer *layer, helio_tensor *const *inputs, int count, bool training);
 
-  const hi_field *fields; /* the last one has no name */
+  const hi_field *fields;                       /* the last one has no name */
+  const char *required[HI_REQUIRED_FIELDS + 1]; /* of them: those that Keras has no default for */
 
   /* What Keras notes in a model's JSON besides: whether a layer has no build_config, because it was built before it met
    * an input; and arguments of calls other than the inputs, as JSON, NULL: none. */

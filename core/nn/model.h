@@ -114,6 +114,9 @@ helio_status hi_weights_add(helio_layer *owner, hi_safetensors_writer *writer);
 helio_status hi_model_save(helio_layer *owner, const char *path, bool architecture);
 helio_status hi_weights_load(helio_layer *owner, hi_safetensors *file, const char *path);
 
+/* Fails if the file is a checkpoint: its tensors have other names, and what to do with it is for a training. */
+helio_status hi_refuse_checkpoint(const hi_safetensors *file, const char *path);
+
 /* helio_model_summary_text, with a line for the variables of an optimizer; NULL: there is none. */
 char *hi_model_summary_text(helio_layer *owner, int columns, const helio_variables *optimizer);
 

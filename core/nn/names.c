@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nn/names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/error.h"
@@ -17,8 +18,19 @@ static int names_of(const hi_names *row, const char *names[NAMES_OF_ROW]) {
   return count;
 }
 
+/* "there is no loss 'foo'; there are mean_squared_error, …": by one name each. */
+static void list_names(const char *what, const char *name, const void *rows, size_t row_bytes, int row_count) {
+  char list[1500] = "";
+  for (int i = 0; i < row_count; i++) {
+    const hi_names *row = (const void *)((const char *)rows + (size_t)i * row_bytes);
+    size_t length = strlen(list);
+    snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", row->name);
+  }
+  hi_fail(HELIO_INVALID_ARGUMENT, "there is no %s '%.100s'; there are %s", what, name, list);
+}
+
 const void *hi_named(const char *what, const char *name, const void *rows, size_t row_bytes, int row_count) {
-  const char *names[MOST_NAMES];
+  const char *names[MOST_NAMES] = {NULL};
   int count = 0;
   if (!name) {
     hi_fail(HELIO_INVALID_ARGUMENT, "the name of the %s is NULL", what);
@@ -31,7 +43,10 @@ const void *hi_named(const char *what, const char *name, const void *rows, size_
     }
   }
   const char *near = hi_nearest(name, names, count);
-  hi_fail(HELIO_INVALID_ARGUMENT, "there is no %s '%s'%s%s%s", what, name, near ? "; did you mean '" : "",
-          near ? near : "", near ? "'?" : "");
+  if (near) {
+    hi_fail(HELIO_INVALID_ARGUMENT, "there is no %s '%s'; did you mean '%s'?", what, name, near);
+  } else {
+    list_names(what, name, rows, row_bytes, row_count);
+  }
   return NULL;
 }

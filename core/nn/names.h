@@ -14,7 +14,7 @@ typedef struct hi_names {
 } hi_names;
 
 /* The row that goes by a name in a table whose rows begin with hi_names. NULL with the error set, which says the
- * nearest name; `what` is what the rows are: "loss". */
+ * nearest name, or all if none is near; `what` is what the rows are: "loss". */
 const void *hi_named(const char *what, const char *name, const void *rows, size_t row_bytes, int row_count);
 
 #endif

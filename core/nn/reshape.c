@@ -146,6 +146,7 @@ const hi_layer_kind hi_reshape_kind = {
     .shape = reshape_shape,
     .call = reshape_by_rule,
     .fields = reshape_fields,
+    .required = {"target_shape"},
     .no_build_config = true,
 };
 
@@ -166,4 +167,5 @@ const hi_layer_kind hi_permute_kind = {
     .shape = permute_shape,
     .call = permute_call,
     .fields = permute_fields,
+    .required = {"dims"},
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keras' table of a model, to the byte: what model.summary() of Keras 3.15 prints by way of the Python package rich,
- * whose rules for columns, wrapping and cutting are followed here. The locale plays no part. */
+ * whose rules for columns, wrapping and cutting are followed here. The locale plays no part in that text; on a terminal
+ * the table is as wide as fits, and ASCII where the terminal has no more. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "nn/model.h"
 #include "runtime/error.h"
+#include "runtime/terminal.h"
 
 /* Without a terminal Keras assumes 80 columns and takes four less; only the text above the table has them all. */
 enum { CONSOLE = 80, LINE = CONSOLE - 4, MOST_LINE = 10000, LEAST_COLUMN = 4, MOST_COLUMNS = 4 };
@@ -386,11 +388,48 @@ char *helio_model_summary_text(helio_model *model, int columns) {
   return hi_enter(__func__) ? NULL : hi_model_summary_text(model, columns, NULL);
 }
 
+/* ---- on a terminal ---- */
+
+/* What stands for a character, as often as it has columns: the frame is drawn as frames were drawn before. */
+static char plain_of(const char *text, size_t bytes) {
+  static const struct {
+    const char *drawn;
+    char plain;
+  } signs[] = {{"━─", '-'}, {"┃│", '|'}, {"┏┳┓┡╇┩├┼┤└┴┘", '+'}, {"…", '.'}};
+  for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+    if (memmem(signs[i].drawn, strlen(signs[i].drawn), text, bytes)) return signs[i].plain;
+  }
+  return '?';
+}
+
+/* In its place: no character has more columns than bytes. */
+static void make_ascii(char *text) {
+  char *to = text;
+  for (const char *at = text; *at;) {
+    const char *next = at;
+    int width = step(&next);
+    bool ascii = next == at + 1 && (unsigned char)*at < 128;
+    char plain = ascii ? *at : plain_of(at, (size_t)(next - at));
+    for (int i = 0; i < (ascii ? 1 : width); i++) *to++ = plain;
+    at = next;
+  }
+  *to = 0;
+}
+
+/* As wide as the terminal, if that is narrower than the table would be, but no narrower than it can be. */
+static int columns_of_table(void) {
+  enum { LEAST_LINE = 24 };
+  int columns = hi_terminal_columns();
+  if (columns == 0 || columns >= LINE) return 0;
+  return columns > LEAST_LINE ? columns : LEAST_LINE;
+}
+
 helio_status helio_model_summary(helio_model *model) {
   helio_status status = hi_enter(__func__);
   if (status) return status;
-  char *text = hi_model_summary_text(model, 0, NULL);
+  char *text = hi_model_summary_text(model, columns_of_table(), NULL);
   if (!text) return helio_error_pending();
+  if (hi_terminal_columns() > 0 && !hi_terminal_is_utf8()) make_ascii(text);
   bool written = fputs(text, stdout) >= 0 && fflush(stdout) == 0;
   free(text);
   return written ? HELIO_OK : hi_fail(HELIO_IO_FAILURE, "cannot write to standard output: %s", strerror(errno));

@@ -333,8 +333,16 @@ static helio_status load(helio_model *model, loader *l) {
   return status;
 }
 
+helio_status hi_refuse_checkpoint(const hi_safetensors *file, const char *path) {
+  if (!hi_safetensors_metadata(file, HI_SAFETENSORS_TRAINING)) return HELIO_OK;
+  return hi_fail(HELIO_BAD_DATA,
+                 "%s is a checkpoint, the state of a training, and not a saved model: go on from it with .resume of "
+                 "helio_fit() (helio train --checkpoint FOLDER --resume), and save the model (--save FILE)",
+                 path);
+}
+
 helio_status hi_weights_load(helio_layer *owner, hi_safetensors *file, const char *path) {
-  if (!hi_model_ready(owner)) return helio_error_pending();
+  if (!hi_model_ready(owner) || hi_refuse_checkpoint(file, path)) return helio_error_pending();
   loader l = {.path = path, .file = file};
   helio_scope pool = helio_pool_enter();
   helio_status status = load(owner, &l);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/guard.h"
+#include "runtime/environment.h"
 #include "runtime/error.h"
 #include "tensor/tensor.h"
 
@@ -33,6 +34,12 @@ typedef struct plan_cache {
   hi_plan *newest, *oldest;
   int count;
 } plan_cache;
+
+/* Liberties that kernels may take: the same from the library's start to its end, so no key needs them. */
+static uint32_t allowed(void) {
+  return (hi_environment_number(HI_ALLOW_NONDETERMINISTIC) ? HELIO_ALLOWED_NONDETERMINISTIC : 0u) |
+         (hi_environment_number(HI_ALLOW_TF32) ? HELIO_ALLOWED_REDUCED_PRECISION : 0u);
+}
 
 /* ---- keys ---- */
 
@@ -200,6 +207,7 @@ static helio_status ask_kernel(hi_device *device, const hi_call *call, hi_plan *
                            .operation = (uint32_t)call->row->operation,
                            .input_count = (uint32_t)call->input_count,
                            .output_count = (uint32_t)output_count,
+                           .allowed = allowed(),
                            .arguments = arguments,
                            .attributes = call->attributes.size ? &call->attributes : NULL};
     helio_plan_answer result = {.size = sizeof result};

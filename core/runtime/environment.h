@@ -43,6 +43,10 @@
     "1: sums between devices are formed in the order of replicas: equal to the bit for all collectives")               \
   X(SPIN_US, INTEGER, "50", "", 1000000, "Microseconds that a waiting thread spins before it sleeps")                  \
   X(SEED, INTEGER, "0", "", UINT64_MAX, "Seed of random numbers; 0: a fixed one")                                      \
+  X(ALLOW_NONDETERMINISTIC, FLAG, "0", "", 0,                                                                          \
+    "1: kernels may be faster and give other last bits from one run to the next; 0: the same each time")               \
+  X(ALLOW_TF32, FLAG, "0", "", 0,                                                                                      \
+    "1: products and convolutions of float32 may round what they multiply to a shorter format such as TF32")           \
   X(DATA_DIR, TEXT, "", "", 0, "Folder that is searched for known sets of data before the cache folder and Debian's")  \
   X(ARENA_DEBUG, FLAG, "0", "", 0,                                                                                     \
     "1: every block of device memory is a buffer of its own of exact size, poisoned when freed, not reused")

@@ -6,6 +6,7 @@
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "runtime/plugins.h"
+#include "runtime/turns.h"
 
 static const char *plugin_name(const helio_host *host) {
   return ((const hi_plugin *)host)->report.name;
@@ -42,6 +43,16 @@ static void host_release(const helio_host *host, void *memory) {
   free(memory);
 }
 
+static void host_turn_begin(const helio_host *host, helio_turn turn) {
+  (void)host;
+  if (turn == HELIO_TURN_DRIVER || turn == HELIO_TURN_COLLECTIVE) hi_turn_begin(turn);
+}
+
+static void host_turn_end(const helio_host *host, helio_turn turn) {
+  (void)host;
+  if (turn == HELIO_TURN_DRIVER || turn == HELIO_TURN_COLLECTIVE) hi_turn_end(turn);
+}
+
 void hi_host_fill(helio_host *host, const hi_host_services *services) {
   *host = (helio_host){
       .size = sizeof *host,
@@ -55,5 +66,7 @@ void hi_host_fill(helio_host *host, const hi_host_services *services) {
       .release = host_release,
       .copy = services->copy,
       .accumulate = services->accumulate,
+      .turn_begin = host_turn_begin,
+      .turn_end = host_turn_end,
   };
 }

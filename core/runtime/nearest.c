@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LONGEST = 64 };
 
@@ -32,8 +33,21 @@ static int distance(const char *a, const char *b) {
   return rows[length_a % 3][length_b];
 }
 
-const char *hi_nearest(const char *word, const char *const *names, int count) {
+/* The shortest name that begins with the word and ends there or goes on with another part: HELIO_DATA_DIR for
+ * HELIO_DATA. */
+static const char *begun(const char *word, const char *const *names, int count) {
   const char *best = NULL;
+  size_t length = strlen(word);
+  for (int i = 0; length > 0 && i < count; i++) {
+    if (strncasecmp(names[i], word, length) != 0 || !strchr("_-", names[i][length])) continue;
+    if (!best || strlen(names[i]) < strlen(best)) best = names[i];
+  }
+  return best;
+}
+
+const char *hi_nearest(const char *word, const char *const *names, int count) {
+  const char *best = NULL, *whole = begun(word, names, count);
+  if (whole) return whole;
   int best_distance = (int)strlen(word) / 3 + 1; /* further away is another word */
   for (int i = 0; i < count; i++) {
     int d = distance(word, names[i]);

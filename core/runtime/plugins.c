@@ -83,9 +83,9 @@ static bool read_settings(hi_plugin *plugin) {
                 reason);
 }
 
-static bool probe(hi_plugin *plugin) {
+static bool probe(hi_plugin *plugin, bool inspecting) {
   plugin->unprobed = false;
-  helio_probe_answer answer = {.size = sizeof answer};
+  helio_probe_answer answer = {.size = sizeof answer, .inspecting = inspecting};
   hi_log(HELIO_LOG_DEBUG, "probing plugin %s (%s)", plugin->report.name, plugin->report.path);
   hi_reason_clear();
   helio_status status = plugin->entry.probe(&plugin->host, &answer);
@@ -171,7 +171,7 @@ static void load(hi_plugin *plugin) {
       if (plugin->unprobed) {
         refuse(plugin, HELIO_PLUGIN_NOT_CHOSEN, "HELIO_BACKEND=%s does not name it", wanted);
       } else {
-        probe(plugin);
+        probe(plugin, false);
       }
     }
   }
@@ -240,7 +240,7 @@ static void list_usable(char *text, size_t size) {
   text[0] = 0;
   for (int i = 0; i < plugin_count && length < size; i++) {
     const helio_plugin_report *report = &plugins[i]->report;
-    if (plugins[i]->unprobed) probe(plugins[i]);
+    if (plugins[i]->unprobed) probe(plugins[i], false);
     if (!report->is_backend || report->status != HELIO_PLUGIN_USABLE) continue;
     length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "", report->name);
   }
@@ -301,7 +301,7 @@ static bool have_host(void) {
 static void take_host(const char *wanted) {
   for (int i = 0; i < plugin_count && !have_host(); i++) {
     hi_plugin *plugin = plugins[i];
-    if (!plugin->unprobed || !probe(plugin)) continue;
+    if (!plugin->unprobed || !probe(plugin, false)) continue;
     if (plugin->is_host) {
       take(plugin);
     } else {
@@ -359,7 +359,7 @@ helio_status hi_plugins_start(const hi_host_services *services) {
 helio_status hi_plugin_inspect(const char *path, const hi_host_services *services, helio_plugin_report *report) {
   hi_plugin *plugin = plugin_new(path, services);
   if (!plugin) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for plugin %s", path);
-  if (open_file(plugin) && read_settings(plugin) && probe(plugin)) start(plugin);
+  if (open_file(plugin) && read_settings(plugin) && probe(plugin, true)) start(plugin);
   *report = plugin->report;
   plugin_free(plugin);
   return HELIO_OK;

@@ -59,15 +59,11 @@ bool hi_progress_abandoned(const hi_progress *progress) {
 }
 
 bool hi_lock_until(pthread_mutex_t *lock, const atomic_int *state, int end, uint64_t timeout_ms) {
-  enum { LOOK_AGAIN_NS = 100000000, LOOK_AGAIN_MS = LOOK_AGAIN_NS / 1000000 };
+  enum { LOOK_AGAIN_MS = 100 };
   for (uint64_t waited = 0; atomic_load(state) != end && (!timeout_ms || waited <= timeout_ms);
        waited += LOOK_AGAIN_MS) {
     if (pthread_mutex_trylock(lock) == 0) return true;
-    struct timespec soon;
-    clock_gettime(CLOCK_REALTIME, &soon);
-    soon.tv_nsec += LOOK_AGAIN_NS;
-    soon.tv_sec += soon.tv_nsec / 1000000000;
-    soon.tv_nsec %= 1000000000;
+    struct timespec soon = hi_in_milliseconds(CLOCK_REALTIME, LOOK_AGAIN_MS);
     if (pthread_mutex_timedlock(lock, &soon) == 0) return true;
     hi_go_no_further();
   }
@@ -78,6 +74,7 @@ bool hi_lock_until(pthread_mutex_t *lock, const atomic_int *state, int end, uint
 
 void hi_progress_watch(hi_progress *progress) {
   progress->seen = atomic_load_explicit(&progress->sequence, memory_order_acquire);
+  progress->seen_at = atomic_load(&progress->activity);
   progress->life = progress->looked = hi_seconds();
 }
 
@@ -92,12 +89,13 @@ static bool was_stopped(const hi_progress *progress, double timeout) {
 }
 
 /* A thread that waits in a collective has that one's deadline, and behind it a second one, for those who must have come
- * to rest. */
+ * to rest. That it has come back from there is a sign of life: its deadline passed for the others' sake. */
 bool hi_progress_overdue(hi_progress *progress, uint64_t timeout_ms) {
   unsigned long sequence = atomic_load_explicit(&progress->sequence, memory_order_acquire);
   int activity = atomic_load(&progress->activity);
   double most = (double)timeout_ms / 1000;
-  bool again = sequence != progress->seen || activity == HI_INSIDE || was_stopped(progress, most);
+  bool moved = sequence != progress->seen || activity != progress->seen_at;
+  bool again = moved || activity == HI_INSIDE || was_stopped(progress, most);
   if (again) hi_progress_watch(progress);
   progress->looked = hi_seconds();
   if (activity == HI_WAITS) most = 2 * most + 0.5;
@@ -107,12 +105,7 @@ bool hi_progress_overdue(hi_progress *progress, uint64_t timeout_ms) {
 /* Often enough to be exact to a twentieth. */
 struct timespec hi_progress_next_look(uint64_t timeout_ms) {
   uint64_t tick_ms = timeout_ms == 0 || timeout_ms > 20000 ? 1000 : timeout_ms / 20 + 1;
-  struct timespec next;
-  clock_gettime(CLOCK_MONOTONIC, &next);
-  next.tv_nsec += (long)tick_ms * 1000000;
-  next.tv_sec += next.tv_nsec / 1000000000;
-  next.tv_nsec %= 1000000000;
-  return next;
+  return hi_in_milliseconds(CLOCK_MONOTONIC, (long)tick_ms);
 }
 
 bool hi_progress_abandon(hi_progress *progress) {

@@ -24,6 +24,7 @@ typedef struct hi_progress {
   _Atomic(const char *) operation; /* that is under way: a constant; NULL: none */
   _Atomic(const void *) device;    /* the hi_device that it is for; NULL: none */
   unsigned long seen;              /* calls when it was last looked at: for the one who waits */
+  int seen_at;                     /* its activity then */
   double life;                     /* when it was first seen there */
   double looked;                   /* when it was last looked at */
   hi_activity left;                /* of one that was abandoned: what it had been at */

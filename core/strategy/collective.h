@@ -77,6 +77,12 @@ void hi_communicator_abort(hi_communicator *communicator);
 /* HELIO_OK, or what has gone wrong with the group, which every later call would say too. Never blocks. */
 helio_status hi_communicator_poll(hi_communicator *communicator);
 
+/* Something is computed with results of calls that nobody has waited for. If they fail, whoever reads from the device
+ * is told, or the log when the communicator is freed; until somebody trusts it again, because the failure is known or
+ * what was computed is gone. */
+void hi_communicator_doubt(hi_communicator *communicator);
+void hi_communicator_trust(hi_communicator *communicator);
+
 /* One rank's part in a call. Counts are of elements. Everything happens in the order of the rank's own stream: what was
  * handed to it before is seen, and what is handed to it behind the call finds the result and may write to the source.
  * Blocks must be known to their arena as used on that stream (hi_block_used). Without elements places are { NULL, 0 }.

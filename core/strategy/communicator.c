@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One rank of a group: what a collective leaves out is made of what it has. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/copy.h"
+#include "device/doubt.h"
 #include "device/topology.h"
 #include "ops/accumulate.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
 #include "runtime/progress.h"
 #include "strategy/collective.h"
 #include "tensor/tensor.h"
@@ -30,6 +33,8 @@ struct hi_communicator {
   uint32_t types, flags;
   unsigned suspicions; /* of the thread when the call began */
   bool ordered;
+  hi_doubt doubt;       /* whether what its calls have given is well */
+  bool told;            /* that it is not */
   size_t *equal_counts; /* room for counts that are all the same */
   /* Chosen once: the collective's own, or what stands for it. */
   call_function reduce, all_gather, reduce_scatter;
@@ -398,8 +403,42 @@ hi_communicator *hi_communicator_new(const hi_collective_choice *choice, const h
   return NULL;
 }
 
+/* ---- calls that nobody waits for ---- */
+
+static helio_status ask(hi_doubt *doubt) {
+  hi_communicator *c = (hi_communicator *)((char *)doubt - offsetof(hi_communicator, doubt));
+  helio_status status = hi_communicator_poll(c);
+  c->told = c->told || status;
+  return status;
+}
+
+void hi_communicator_doubt(hi_communicator *c) {
+  if (!(c->flags & HELIO_COLLECTIVE_ASYNCHRONOUS)) return;
+  c->doubt.ask = ask;
+  hi_doubt_raise(c->device, &c->doubt);
+}
+
+void hi_communicator_trust(hi_communicator *c) {
+  if (c) hi_doubt_end(c->device, &c->doubt);
+}
+
+/* The last occasion to find out: nobody has read anything since, and only the log is left. Ranks are freed in order,
+ * and the first speaks for all. */
+static void end_doubt(hi_communicator *c) {
+  helio_error before, found;
+  if (!hi_doubt_end(c->device, &c->doubt) || c->told || c->rank > 0) return;
+  helio_error_take(&before);
+  if (!hi_device_synchronize(c->device)) hi_communicator_poll(c);
+  if (helio_error_take(&found)) {
+    hi_log(HELIO_LOG_ERROR, "%s. It was the latest step of a strategy that is released: its variables are undefined",
+           found.message);
+  }
+  if (before.status) hi_fail(before.status, "%s", before.message);
+}
+
 void hi_communicator_free(hi_communicator *c) {
   if (!c) return;
+  end_doubt(c);
   if (c->handle) c->table->destroy(c->handle);
   free(c->equal_counts);
   free(c);

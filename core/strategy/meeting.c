@@ -79,12 +79,8 @@ static bool wait_on(hi_meeting *meeting, int64_t *left) {
   enum { SLICE = 100 };
   if (meeting->timeout_ms == 0) return pthread_cond_wait(&meeting->changed, &meeting->lock) == 0;
   if (*left <= 0) return false;
-  struct timespec end;
   double begin = hi_seconds();
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_nsec += (*left < SLICE ? (long)*left : SLICE) * 1000000;
-  end.tv_sec += end.tv_nsec / 1000000000;
-  end.tv_nsec %= 1000000000;
+  struct timespec end = hi_in_milliseconds(CLOCK_MONOTONIC, *left < SLICE ? (long)*left : SLICE);
   pthread_cond_timedwait(&meeting->changed, &meeting->lock, &end);
   int64_t spent = (int64_t)((hi_seconds() - begin) * 1000) + 1;
   *left -= spent < 2 * SLICE ? spent : 2 * SLICE;

@@ -45,8 +45,10 @@ static helio_status commit(hi_replicas *replicas, hi_merge function, void *mine)
   helio_status status = helio_error_pending();
   if (!status) status = see_sums(strategy, hi_replica_of(replicas));
   if (!status) status = meet(replicas, function, mine);
-  if (!status) atomic_store(&strategy->committed, true);
-  return status;
+  if (status) return status;
+  atomic_store(&strategy->committed, true);
+  if (strategy->on_failure != HELIO_DROP) hi_communicator_doubt(strategy->communicators[hi_replica_of(replicas)]);
+  return HELIO_OK;
 }
 
 static helio_status check_alike(void *const *brought, int count) {

@@ -123,12 +123,17 @@ static helio_status run_together(job *j) {
     atomic_store(&strategy->running, false);
     return status;
   }
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    strategy->before[i] = hi_flight_last(strategy->replicas.devices[i]);
+  }
   status = hi_strategy_join(strategy);
   if (!status) status = hi_team_run(strategy->team, run_replica, j);
   if (status) {
     for (int i = 0; i < strategy->replicas.count; i++) {
       j->abandoned = j->abandoned || hi_team_has_lost(strategy->team, i);
     }
+    for (int i = 0; i < strategy->replicas.count; i++)
+      hi_communicator_trust(strategy->communicators[i]); /* it is told */
     hi_strategy_find_lost(strategy);
     strategy->half_taken = atomic_load(&strategy->committed) && !rest_has_ended(strategy);
     undo_all(j);

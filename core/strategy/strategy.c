@@ -2,14 +2,17 @@
 /* The life of strategies. */
 #include "strategy/strategy.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/point.h"
 #include "device/topology.h"
 #include "ops/options.h"
 #include "ops/placement.h"
+#include "runtime/clock.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
 #include "runtime/leaks.h"
@@ -333,8 +336,29 @@ helio_status hi_strategy_join(helio_strategy *strategy) {
   return status;
 }
 
+/* Is it this step's fault, so that the steps before it come to their end? */
+static bool is_calm(const helio_strategy *strategy) {
+  helio_status cause = helio_error_pending();
+  bool calm = !atomic_load(&strategy->broken) && cause != HELIO_DEVICE_FAILURE && cause != HELIO_TIMED_OUT;
+  for (int i = 0; i < strategy->replicas.count && calm; i++) calm = !hi_device_lost(strategy->replicas.devices[i]);
+  return calm;
+}
+
+/* Sums of the steps before may still be under way, and would end with the group: what those steps have written, to
+ * which this one goes back, would be lost. */
+static void land(const helio_strategy *strategy) {
+  static const struct timespec moment = {.tv_nsec = 100000};
+  uint64_t timeout_ms = hi_environment_number(HI_TIMEOUT);
+  double end = timeout_ms ? hi_seconds() + (double)timeout_ms / 1e3 : INFINITY;
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    const hi_point *before = strategy->before[i];
+    while (before && is_calm(strategy) && hi_seconds() < end && !hi_point_passed(before)) nanosleep(&moment, NULL);
+  }
+}
+
 helio_status hi_strategy_break(helio_strategy *strategy) {
   hi_communicator *own = strategy->communicators[hi_replica_of(&strategy->replicas)];
+  land(strategy);
   atomic_store(&strategy->broken, true);
   if (own) hi_communicator_abort(own);
   return helio_error_pending();

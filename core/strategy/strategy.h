@@ -23,7 +23,8 @@ struct helio_strategy {
   atomic_bool broken;    /* a collective failed: the communicators are to be made anew */
   atomic_bool committed; /* the latest step's update has taken place */
   atomic_bool has_ended; /* by a failure */
-  bool half_taken;       /* the latest step was to take more updates than it did before replicas were lost */
+  const struct hi_point *before[HELIO_MAX_REPLICAS]; /* how far each device has to come to have done the steps before */
+  bool half_taken; /* the latest step was to take more updates than it did before replicas were lost */
   double reduce_seconds[HELIO_MAX_REPLICAS]; /* that each has spent on sums, waiting for the others among it */
   double reduce_begin[HELIO_MAX_REPLICAS];   /* of its latest sums, by hi_seconds(): when all of its own were there, */
   double reduce_end[HELIO_MAX_REPLICAS];     /* and when its thread went on with those of all */

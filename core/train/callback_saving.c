@@ -28,15 +28,21 @@ static helio_status save_model(helio_model *model, const char *path, bool weight
 static helio_status save_at(const saving *s, const helio_training *t, char *path) {
   char *name = strrchr(path, '/');
   helio_status status = HELIO_OK;
+  int made = 0;
   if (name && name != path) {
     *name = 0;
-    status = hi_folder_make(path);
+    status = hi_folder_make(path, &made);
     *name = '/';
   }
   if (status) return status;
   do {
     status = save_model(t->model, path, s->options.save_weights_only);
   } while (status && helio_retry(t->strategy, NULL));
+  if (status && made > 0) {
+    *name = 0;
+    hi_folders_remove_empty(path, made);
+    *name = '/';
+  }
   return status;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,29 +111,57 @@ static hi_safetensors *open_whole(const char *path) {
   return NULL;
 }
 
+/* Damaged ones that the log knows of: each checkpoint that is written meets them again. The oldest are forgotten. */
+enum { MOST_TOLD = 32 };
+static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+static char *told[MOST_TOLD];
+static unsigned told_next;
+
+static bool was_told(const char *path) {
+  bool found = false;
+  pthread_mutex_lock(&told_lock);
+  for (int i = 0; i < MOST_TOLD && !found; i++) found = told[i] && strcmp(told[i], path) == 0;
+  pthread_mutex_unlock(&told_lock);
+  return found;
+}
+
+/* Without memory it is told again. */
+static void note_told(const char *path) {
+  pthread_mutex_lock(&told_lock);
+  free(told[told_next]);
+  told[told_next] = strdup(path);
+  told_next = (told_next + 1) % MOST_TOLD;
+  pthread_mutex_unlock(&told_lock);
+}
+
 typedef enum verdict {
   WHOLE,
-  DAMAGED, /* and the log says how */
+  DAMAGED, /* and the log says how, once */
   GONE,    /* another process has removed it meanwhile */
   UNKNOWN, /* an error is pending, for which the file is not to blame */
 } verdict;
 
-/* A whole one is opened, for the caller to close, if `file` is not NULL. */
+/* Whoever begins to read is told of all damaged ones, whoever writes of those that nobody was told of yet. */
+static void tell_damage(const char *path, const char *cause, bool reading) {
+  bool known = was_told(path);
+  if (reading || !known) hi_log(HELIO_LOG_WARNING, "a damaged checkpoint is passed over: %s", cause);
+  if (!known) note_told(path);
+}
+
+/* A whole one is opened, for the caller to close, if `file` is not NULL: for those who read. */
 static verdict examine(const char *folder, int64_t step, hi_safetensors **file) {
   struct stat about;
   helio_error error;
   char *path = path_of(folder, step);
   hi_safetensors *opened = path ? open_whole(path) : NULL;
   bool gone = path && !opened && lstat(path, &about) != 0 && errno == ENOENT;
-  free(path);
+  verdict result = opened ? WHOLE : helio_error_pending() == HELIO_OUT_OF_MEMORY ? UNKNOWN : gone ? GONE : DAMAGED;
   if (opened && file) *file = opened;
   if (opened && !file) hi_safetensors_close(opened);
-  if (opened) return WHOLE;
-  if (helio_error_pending() == HELIO_OUT_OF_MEMORY) return UNKNOWN;
-  helio_error_take(&error);
-  if (gone) return GONE;
-  hi_log(HELIO_LOG_WARNING, "a damaged checkpoint is passed over: %s", error.message);
-  return DAMAGED;
+  if (result == GONE || result == DAMAGED) helio_error_take(&error);
+  if (result == DAMAGED) tell_damage(path, error.message, file);
+  free(path);
+  return result;
 }
 
 /* ---- reading ---- */
@@ -263,13 +292,15 @@ static void warn_if(helio_status failed, const char *what) {
 }
 
 static helio_status write_step(const char *folder, int64_t step, hi_checkpoint_fill *fill, void *user) {
+  int made = 0;
   char *path = path_of(folder, step);
-  helio_status status = path ? hi_folder_make(folder) : helio_error_pending();
+  helio_status status = path ? hi_folder_make(folder, &made) : helio_error_pending();
   if (!status) {
     warn_if(hi_replacement_clean(folder, is_checkpoint), "what a process has left could not be removed");
     status = make_way(folder, step, path);
   }
   if (!status) status = write_file(path, fill, user);
+  if (status) hi_folders_remove_empty(folder, made);
   free(path);
   return status;
 }

@@ -18,8 +18,8 @@ typedef helio_status hi_checkpoint_fill(void *user, hi_safetensors_writer *write
  * If `keep` is not 0, all whole checkpoints but those of the `keep` highest steps are removed then, never the one just
  * written. (Their checksums are looked at for that: those that stay and those that go are read.) A damaged one is not
  * counted, not removed and not overwritten: if the step is its own, it is kept as NAME.damaged. What could not be
- * removed is no error, but a warning in the log. So it is with temporary files that killed processes left, which are
- * removed before, see data/replacement.h. */
+ * removed is no error, but a warning in the log; so is a damaged one, of which nobody was told before. So it is with
+ * temporary files that killed processes left, which are removed before, see data/replacement.h. */
 helio_status hi_checkpoint_write(const char *folder, int64_t step, int keep, hi_checkpoint_fill *fill, void *user);
 
 /* Opens the whole checkpoint of the highest step. NULL without an error if the folder has none or is not there. Each

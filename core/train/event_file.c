@@ -196,16 +196,22 @@ static helio_status write_version(hi_event_file *file) {
 
 static helio_status open_in(hi_event_file *file, const char *folder) {
   char *path;
-  helio_status status = hi_folder_make(folder);
-  if (status) return status;
   int descriptor = make_file(folder, &path);
   if (!path) return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for a file in it", folder);
-  status = hi_output_file_open(&file->output, path, descriptor);
+  helio_status status = hi_output_file_open(&file->output, path, descriptor, true);
   if (status) return status;
   status = write_version(file);
   if (!status) return HELIO_OK;
   unlink(file->output.path);
   hi_output_file_close(&file->output);
+  return status;
+}
+
+static helio_status make_folder_and_open(hi_event_file *file, const char *folder) {
+  int made;
+  helio_status status = hi_folder_make(folder, &made);
+  if (!status) status = open_in(file, folder);
+  if (status) hi_folders_remove_empty(folder, made);
   return status;
 }
 
@@ -216,7 +222,7 @@ hi_event_file *hi_event_file_open(const char *folder) {
   }
   hi_event_file *file = malloc(sizeof *file);
   if (!file) hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for a file in it", folder);
-  if (file && !open_in(file, folder)) return file;
+  if (file && !make_folder_and_open(file, folder)) return file;
   free(file);
   return NULL;
 }

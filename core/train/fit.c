@@ -26,6 +26,7 @@ typedef struct fitting {
   helio_distributed *validation;
   helio_distributed_iterator *iterator; /* of the epoch under way, or of all, a reference; NULL: none yet */
   int64_t resumed;                      /* steps of this epoch that were taken before the training went on */
+  int folders_made;                     /* for checkpoints */
   bool warned;                          /* that there are no checkpoints of it any more */
   bool heeds_signals;
   int signal;          /* that ends it; 0: none */
@@ -182,7 +183,7 @@ static helio_status resume(fitting *f) {
 static helio_status begin_checkpoints(fitting *f) {
   const helio_fit_options *o = f->options;
   if (!o->checkpoint) return HELIO_OK;
-  helio_status status = hi_folder_make(o->checkpoint);
+  helio_status status = hi_folder_make(o->checkpoint, &f->folders_made);
   if (status) return status;
   return o->resume ? resume(f) : hi_snapshot_refuse_others(o->checkpoint);
 }
@@ -319,7 +320,10 @@ static helio_status run_epochs(fitting *f) {
   helio_training *t = &f->pass.training;
   f->begin = hi_seconds();
   helio_status status = begin_checkpoints(f);
-  if (status) return status;
+  if (status) {
+    hi_folders_remove_empty(f->options->checkpoint, f->folders_made);
+    return status;
+  }
   status = hi_tell(&f->pass.callbacks, train_begin, t);
   while (!status && t->epoch < t->epochs && !t->stop) {
     helio_scope pool = helio_pool_enter();
@@ -327,7 +331,9 @@ static helio_status run_epochs(fitting *f) {
     t->logs = NULL;
     helio_pool_leave(&pool);
   }
-  return tell_end(f, status);
+  status = tell_end(f, status);
+  if (status) hi_folders_remove_empty(f->options->checkpoint, f->folders_made);
+  return status;
 }
 
 /* ---- the options ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file that grows while a program runs and that others read meanwhile: records are gathered in memory and go out
  * whole. The first failure to write is kept: a record that was cut short is taken back, nothing is written after it,
- * and every later call reports it. Threads may call all but open and close at once. */
+ * and every later call reports it. A new file into which nothing could be written is removed when it is closed. Threads
+ * may call all but open and close at once. */
 #ifndef HI_OUTPUT_FILE_H
 #define HI_OUTPUT_FILE_H
 
@@ -11,6 +12,13 @@
 typedef struct hi_output_file {
   char *path;
   int descriptor;
+  bool made; /* by us: it was not there before */
+
+  /* What makes a document of the records, "" unless the caller sets it before the first one. It stands behind those
+   * that were written, and what comes next takes its place: so what a program leaves that dies, or finds the disk full,
+   * is whole. */
+  const char *ending;
+
   pthread_mutex_t lock; /* over what follows */
   const char *failed;   /* what could not be done, NULL: all is well */
   int cause;            /* errno of that */
@@ -20,8 +28,8 @@ typedef struct hi_output_file {
 } hi_output_file;
 
 /* Takes over `path`, which the caller allocated, and `descriptor`, which came of opening it, also on failure; a
- * negative one is a failure that errno explains. */
-helio_status hi_output_file_open(hi_output_file *file, char *path, int descriptor);
+ * negative one is a failure that errno explains. `made`: opening it made it. */
+helio_status hi_output_file_open(hi_output_file *file, char *path, int descriptor, bool made);
 
 /* The same with a file at that path: a new one in the place of another, or behind what it has, which may be read. */
 helio_status hi_output_file_create(hi_output_file *file, const char *path, bool append);

@@ -4,12 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "runtime/clock.h"
 #include "runtime/error.h"
+#include "runtime/terminal.h"
 #include "train/bar.h"
 #include "train/compiled.h"
 
@@ -28,22 +26,10 @@ typedef struct progress {
 
 /* ---- the terminal ---- */
 
-/* Asked each time: windows change. */
+/* Of one that a bar can be drawn on. */
 static int columns_of_terminal(const progress *p) {
-  struct winsize size;
   const char *kind = getenv("TERM");
-  if (p->lines || !isatty(STDOUT_FILENO) || !kind || strcmp(kind, "dumb") == 0) return 0;
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-/* By the environment: a program that never called setlocale() still has a terminal. */
-static bool terminal_is_utf8(void) {
-  static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-  for (int i = 0; i < 3; i++) {
-    const char *value = getenv(names[i]);
-    if (value && *value) return strcasestr(value, "UTF-8") || strcasestr(value, "UTF8");
-  }
-  return false;
+  return p->lines || !kind || strcmp(kind, "dumb") == 0 ? 0 : hi_terminal_columns();
 }
 
 static bool has_color(void) {
@@ -83,7 +69,7 @@ static helio_status draw(progress *p, helio_training *t, bool finished) {
                         .values = values,
                         .value_count = count,
                         .columns = columns,
-                        .utf8 = terminal_is_utf8(),
+                        .utf8 = hi_terminal_is_utf8(),
                         .color = has_color(),
                         .finished = finished};
   p->drawn = now;

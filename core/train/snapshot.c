@@ -17,7 +17,7 @@
 #include "tensor/seed.h"
 #include "train/checkpoints.h"
 
-static const char key[] = "helio_training";
+static const char key[] = HI_SAFETENSORS_TRAINING;
 
 /* ---- all variables with their names ---- */
 

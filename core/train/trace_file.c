@@ -74,6 +74,7 @@ static helio_status refuse_time(const hi_trace_file *file) {
 static helio_status open_at(hi_trace_file *file, const char *path, const char *quoted) {
   helio_status status = hi_output_file_create(&file->output, path, false);
   if (status) return status;
+  file->output.ending = "\n]"; /* no line end: Perfetto, which reads in pieces, may refuse one with a piece behind it */
   file->process = (long)getpid();
   status = put_event(file, "[\n{\"ph\":\"M\",\"pid\":%ld,\"name\":\"process_name\",\"args\":{\"name\":%s}}",
                      file->process, quoted);
@@ -101,10 +102,8 @@ helio_status hi_trace_file_flush(hi_trace_file *file) {
   return hi_output_file_flush(&file->output);
 }
 
-/* No line end behind the bracket: Perfetto, which reads in pieces, may refuse a file with a piece behind its end. */
 helio_status hi_trace_file_close(hi_trace_file *file) {
   if (!file) return HELIO_OK;
-  hi_output_file_put(&file->output, "\n]", 2); /* what becomes of it, closing tells */
   helio_status status = hi_output_file_close(&file->output);
   free(file);
   return status;

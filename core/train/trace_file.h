@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that chrome://tracing and Perfetto show: the array form of the trace event format, JSON whose closing bracket
- * may be missing, so that what a program leaves that dies is readable too. Threads may call all but open and close at
- * once.
+/* Files that chrome://tracing and Perfetto show: the array form of the trace event format, JSON that is whole after
+ * each flush. So a program that dies, or finds the disk full, leaves what happened until then, which tells why: it is
+ * not thrown away for not being all, and nothing that cannot be read is left. Threads may call all but open and close
+ * at once.
  *
  * A call that is refused leaves the file as it was. The first failure to write ends the file, is an error of that call
- * and of all later ones, and so of close too. Names are UTF-8; times are in seconds from any one moment on. */
+ * and of all later ones, and so of close too; if not even the first event could be written, there is no file. Names are
+ * UTF-8; times are in seconds from any one moment on. */
 #ifndef HI_TRACE_FILE_H
 #define HI_TRACE_FILE_H
 
@@ -27,7 +29,7 @@ helio_status hi_trace_file_counter(hi_trace_file *file, const char *name, double
 /* All so far is in the file, even if the program dies. */
 helio_status hi_trace_file_flush(hi_trace_file *file);
 
-/* Completes the document and frees, the latter also on failure. NULL is fine. */
+/* Flushes and frees, the latter also on failure. NULL is fine. */
 helio_status hi_trace_file_close(hi_trace_file *file);
 
 #endif

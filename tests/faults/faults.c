@@ -3,17 +3,16 @@
  * clear error, or goes on and comes to what one device comes to. Afterwards a new strategy on the other devices trains
  * as if nothing had been, and no thread is left that was not named.
  *
- * Each test is a kind of call and a way to fail; it goes over the calls of every device, in children by turns.
- * HELIO_TEST_FAULTS=all takes every call, "tenth" every tenth, which is usual, "few" every 200th, which is usual
- * with sanitizers. HELIO_TEST_FAULTS=RULE runs one alone, such as "2 drop kernel@17/1:late", and says what happened. */
-#include <glob.h>
-#include <math.h>
+ * Each test is a kind of call and a way to fail; it goes over the calls of every device, in children by turns, as many
+ * as HELIO_TEST_FAULTS says, see sweep.h. HELIO_TEST_FAULTS=RULE runs one alone, such as "2 drop kernel@17/1:late", and
+ * says what happened. */
 #include <sys/mman.h>
 
 #include "support.h"
-#include "training.h"
+#include "sweep.h"
+#include "trial.h"
 
-enum { MOST_DEVICES = 3, CHILDREN = 2, SLEEPERS = 40, MOST_PARALLEL = SLEEPERS };
+enum { MOST_DEVICES = 3, CHILDREN = SANITIZED ? 2 : 1, WAITING_CHILDREN = SANITIZED ? 2 : 12 };
 
 typedef enum kind { ALLOCATION, COPY, KERNEL, EVENT, COLLECTIVE, KINDS } kind;
 typedef enum fault { FAIL, LATE, HANG, SHORT, NOT_A_NUMBER, FAULTS } fault;
@@ -34,12 +33,6 @@ typedef struct plan {
 static struct shared {
   outcome reference;                                     /* of one device that does not fail */
   unsigned calls[MOST_DEVICES + 1][MOST_DEVICES][KINDS]; /* of a training on so many devices, by device */
-  struct {
-    unsigned call;
-    int device;
-    bool failed;
-    char message[2200];
-  } child[MOST_PARALLEL];
 } * shared;
 
 /* ---- the library ---- */
@@ -81,11 +74,10 @@ static void start(const plan *p, const char *rules) {
   setenv("HELIO_TIMEOUT", timeout_for(p), 1);
   setenv("HELIO_CHECK_REPLICAS", is_silent(p) ? "1" : "0", 1);
   setenv("HELIO_ARENA_DEBUG", p->kind == ALLOCATION ? "1" : "0", 1); /* else there are hardly any */
-  seen.count = 0;
-  helio_set_log_sink(keep_line, NULL);
 }
 
-static helio_strategy *mirrored(const plan *p) {
+static helio_strategy *mirrored(const void *of) {
+  const plan *p = of;
   helio_mirrored_options options = {
       .size = sizeof options, .collective = collective_for(p), .on_failure = p->on_failure};
   for (int i = 0; i < p->devices; i++) options.devices[i] = device_names[i];
@@ -93,51 +85,6 @@ static helio_strategy *mirrored(const plan *p) {
 }
 
 /* ---- one fault ---- */
-
-static bool is_clear(const helio_error *error) {
-  bool known = error->status == HELIO_DEVICE_FAILURE || error->status == HELIO_REPLICA_LOST ||
-               error->status == HELIO_TIMED_OUT || error->status == HELIO_ABORTED || error->status == HELIO_BAD_DATA ||
-               error->status == HELIO_NO_DEVICE || strstr(error->message, "the ranks' calls differ");
-  return known && (strstr(error->message, "/device:GPU:") || strstr(error->message, "replica"));
-}
-
-/* NULL if the training under the fault ended as it should. */
-static const char *judge(const plan *p, const outcome *found) {
-  static char text[2200];
-  if (!found->finished) {
-    if (is_clear(&found->error)) return NULL;
-    snprintf(text, sizeof text, "this is no clear error: %s: %s", helio_status_name(found->error.status),
-             found->error.message);
-    return text;
-  }
-  const char *wrong = difference(found, &shared->reference);
-  if (!wrong) return NULL;
-  if (is_silent(p) && !found->differ) return NULL;
-  snprintf(text, sizeof text, "%s, with %d replicas left", wrong, found->replicas);
-  return text;
-}
-
-/* A new strategy, on a device that did not fail. */
-static const char *train_again(int failing) {
-  static char text[2200];
-  const char *wrong = NULL;
-  HELIO_POOL {
-    outcome again = {0};
-    const char *other = device_names[failing == 0 ? 1 : 0];
-    HELIO_DEVICE(other) {
-      helio_strategy *strategy = helio_one_device(other);
-      if (strategy) {
-        train(strategy, &again);
-      } else {
-        helio_error_take(&again.error);
-      }
-    }
-    wrong = again.finished ? difference(&again, &shared->reference) : again.error.message;
-  }
-  if (!wrong) return NULL;
-  snprintf(text, sizeof text, "afterwards, on another device: %s", wrong);
-  return text;
-}
 
 /* Of what hangs, every second comes back when nobody expects it any more. */
 static void rule_of(const plan *p, unsigned call, int device, char *text, size_t size) {
@@ -147,156 +94,56 @@ static void rule_of(const plan *p, unsigned call, int device, char *text, size_t
            fault_names[p->fault], amount);
 }
 
-/* Threads of the library, as they are named: sanitizers have some of their own. One that was joined may be seen a
- * moment longer. */
-static int own_threads(int expected) {
-  int count = 0;
-  for (int i = 0; i < (expected < 0 ? 1 : 5000); i++) {
-    glob_t names;
-    count = 0;
-    if (glob("/proc/self/task/*/comm", 0, NULL, &names)) return 0;
-    for (size_t k = 0; k < names.gl_pathc; k++) {
-      char name[32] = "";
-      FILE *file = fopen(names.gl_pathv[k], "r");
-      if (file && fgets(name, sizeof name, file)) count += strncmp(name, "helio-", 6) == 0;
-      if (file) fclose(file);
-    }
-    globfree(&names);
-    if (count == expected) break;
-    usleep(1000);
-  }
-  return count;
-}
-
 static const char *run_fault(const plan *p, unsigned call, int device, outcome *found) {
-  static char text[2200];
   char rules[80];
-  helio_error ending;
-  int threads = own_threads(-1);
-  memset(found, 0, sizeof *found);
   rule_of(p, call, device, rules, sizeof rules);
   start(p, rules);
-  HELIO_POOL {
-    helio_strategy *strategy = mirrored(p);
-    if (strategy) {
-      train(strategy, found);
-    } else {
-      helio_error_take(&found->error);
-    }
-  }
-  const char *wrong = judge(p, found);
-  if (!wrong) wrong = train_again(device);
-  helio_shutdown();
-  if (helio_error_take(&ending) && !is_clear(&ending) && !wrong) { /* a device that fails may say so once more */
-    snprintf(text, sizeof text, "helio_shutdown() failed: %s", ending.message);
-    wrong = text;
-  }
-  int abandoned = lines_with("thread is abandoned", "ERROR:");
-  int left = own_threads(threads + abandoned) - threads;
-  if (wrong || left <= abandoned) return wrong;
-  snprintf(text, sizeof text, "%d threads are left, %d are named", left, abandoned);
-  return text;
+  return run_trial(&(trial){.what = WORDS,
+                            .expected = &shared->reference,
+                            .plan = p,
+                            .make = mirrored,
+                            .other = device_names[device == 0 ? 1 : 0],
+                            .is_silent = is_silent(p)},
+                   found);
 }
 
-/* ---- children ---- */
+/* ---- one test ---- */
 
-/* Of so many calls one is made to fail; 0: the variable names something else. */
-static unsigned pace(void) {
-  const char *given = getenv("HELIO_TEST_FAULTS");
-  if (!given) return SANITIZED ? 200 : 10;
-  return strcmp(given, "all") == 0 ? 1 : strcmp(given, "tenth") == 0 ? 10 : strcmp(given, "few") == 0 ? 200 : 0;
+static const char *run_call(const void *of, unsigned call, int device) {
+  outcome found;
+  const char *wrong = run_fault(of, call, device, &found);
+  if (wrong) print_trial();
+  return wrong;
 }
 
-/* The calls that are made to fail, one after another; false: there are no more. */
-typedef struct walk {
-  const plan *plan;
-  int device;
-  unsigned call;
-} walk;
-
-static bool next_call(walk *w) {
-  const plan *p = w->plan;
-  /* Each way to fail begins elsewhere, so that together they come by all calls. */
-  w->call += w->call ? pace() : 1 + (unsigned)(p->fault * 2 + w->device) % pace();
-  while (w->call > shared->calls[p->devices][w->device][p->kind]) {
-    if (++w->device == p->devices) return false;
-    w->call = 1 + (unsigned)(p->fault * 2 + w->device) % pace();
-  }
-  return true;
-}
-
-/* One call after another, each with the library started anew; says at which it is. Where something hangs the library
- * cannot be started again with the same plugin, so there it is one call alone. */
-static void run_share(walk *w, int child) {
-  for (bool more = true; more;) {
-    outcome found;
-    shared->child[child].call = w->call;
-    shared->child[child].device = w->device;
-    alarm(SANITIZED ? 120 : 40);
-    const char *wrong = run_fault(w->plan, w->call, w->device, &found);
-    if (wrong) {
-      print_seen();
-      snprintf(shared->child[child].message, sizeof shared->child[child].message, "%s", wrong);
-      shared->child[child].failed = true;
-      _exit(1);
-    }
-    if (w->plan->fault == HANG) break;
-    for (int i = 0; i < CHILDREN && more; i++) more = next_call(w);
-  }
-}
-
-static pid_t begin_child(walk w, int child) {
-  fflush(NULL);
-  memset(&shared->child[child], 0, sizeof shared->child[child]);
-  pid_t process = fork();
-  if (process != 0) return process;
-  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-  for (int i = 1; i < SIGRTMIN; i++) signal(i, SIG_DFL); /* cmocka's would go on with its tests here */
-  run_share(&w, child);
-  exit(0); /* with the check for leaks */
-}
-
-static void report(const plan *p, int child, int status) {
+static void describe(const void *of, unsigned call, int device, char text[RULE_ROOM]) {
+  const plan *p = of;
   char rules[80];
-  rule_of(p, shared->child[child].call, shared->child[child].device, rules, sizeof rules);
-  print_error("HELIO_TEST_FAULTS=\"%d %s %s\": ", p->devices, p->on_failure == HELIO_DROP ? "drop" : "stop", rules);
-  if (shared->child[child].failed) {
-    print_error("%s\n", shared->child[child].message);
-  } else if (WIFSIGNALED(status)) {
-    print_error("%s\n", WTERMSIG(status) == SIGALRM ? "it hangs" : strsignal(WTERMSIG(status)));
-  } else {
-    print_error("exit status %d\n", WEXITSTATUS(status));
-  }
+  rule_of(p, call, device, rules, sizeof rules);
+  snprintf(text, RULE_ROOM, "%d %s %s", p->devices, p->on_failure == HELIO_DROP ? "drop" : "stop", rules);
 }
 
-/* Waits for any child and says whether it failed; its place is free then. */
-static bool end_child(const plan *p, pid_t *processes, int *place) {
-  int status = -1;
-  pid_t ended;
-  while ((ended = waitpid(-1, &status, 0)) < 0 && errno == EINTR) continue;
-  for (*place = 0; processes[*place] != ended; ++*place) continue;
-  processes[*place] = 0;
-  if (status != 0) report(p, *place, status);
-  return status != 0;
+/* As many as keep two cores busy, with those of other kinds: who waits for a deadline leaves them to others. */
+static int children_for(const plan *p) {
+  if (p->fault == HANG) return MOST_CHILDREN;
+  return p->kind == COLLECTIVE ? WAITING_CHILDREN : CHILDREN;
 }
 
-/* One test. */
-static void sweep(void **state) {
+/* Each child starts the library anew for each call. Where something hangs that cannot be with the same plugin, so there
+ * it is one call alone. */
+static void go_over_calls(void **state) {
   const plan *p = *state;
-  pid_t processes[MOST_PARALLEL] = {0};
-  int parallel = p->fault == HANG ? SLEEPERS : CHILDREN, running = 0, place, failed = 0;
-  walk w = {.plan = p};
-  for (int number = 0; next_call(&w) && (p->fault == HANG || number < CHILDREN); number++) {
-    place = running;
-    if (running < parallel) {
-      running++;
-    } else {
-      failed += end_child(p, processes, &place);
-    }
-    processes[place] = begin_child(w, place);
-  }
-  for (; running > 0; running--) failed += end_child(p, processes, &place);
-  assert_int_equal(failed, 0);
+  unsigned calls[MOST_DEVICES];
+  for (int i = 0; i < MOST_DEVICES; i++) calls[i] = shared->calls[p->devices][i][p->kind];
+  sweep s = {.plan = p,
+             .devices = p->devices,
+             .calls = calls,
+             .first = (unsigned)p->fault * 2,
+             .children = children_for(p),
+             .is_one_each = p->fault == HANG,
+             .run = run_call,
+             .describe = describe};
+  assert_int_equal(sweep_calls(&s), 0);
 }
 
 /* ---- before all ---- */
@@ -318,10 +165,11 @@ static bool count_calls(const plan *p) {
   outcome found = {0};
   setenv("HELIO_LOG", "debug", 1);
   start(p, "");
+  capture_log();
   HELIO_POOL {
     helio_strategy *strategy = mirrored(p);
     CHILD_CHECK(strategy);
-    train(strategy, &found);
+    train(strategy, WORDS, &found);
   }
   if (!found.finished) fprintf(stderr, "%s\n", found.error.message);
   CHILD_CHECK(found.finished);
@@ -350,7 +198,7 @@ static bool find_reference(void *argument) {
   HELIO_POOL {
     helio_strategy *strategy = helio_one_device(device_names[0]);
     CHILD_CHECK(strategy);
-    train(strategy, &shared->reference);
+    train(strategy, WORDS, &shared->reference);
   }
   CHILD_CHECK(shared->reference.finished && shared->reference.unknown == 0);
   CHILD_CHECK(helio_shutdown() == HELIO_OK);
@@ -392,10 +240,7 @@ static int run_alone(const char *text) {
   p.lasting = lasting[0] == '+';
   if (prepare(NULL)) return 1;
   const char *wrong = run_fault(&p, call, device, &found);
-  for (int i = 0; i < seen.count; i++) fprintf(stderr, "%s\n", seen.lines[i]);
-  fprintf(stderr, "%s: %s\n", found.finished ? "finished" : "ended by an error", found.error.message);
-  fprintf(stderr, "%s\n", wrong ? wrong : "as it should be");
-  return wrong != NULL;
+  return tell_trial(&found, wrong);
 }
 
 /* ---- all ---- */
@@ -416,15 +261,58 @@ static const char *name_of(const plan *p) {
   return name;
 }
 
+static int run_those(const struct CMUnitTest *tests, size_t count, const char *filter) {
+  if (filter) cmocka_set_test_filter(filter);
+  return _cmocka_run_group_tests("faults", tests, count, prepare, NULL);
+}
+
+/* Shares of the tests that run at once, because most of the time goes by in waiting for deadlines: all kinds of calls,
+ * and of sums, whose ranks wait for each other again and again, all ways to fail. */
+enum { SHARES = COLLECTIVE + FAULTS };
+
+static pid_t begin_share(const struct CMUnitTest *tests, size_t count, int share, FILE *output) {
+  char filter[80];
+  fflush(NULL);
+  pid_t process = output ? fork() : -1;
+  if (process != 0) return process;
+  if (dup2(fileno(output), STDOUT_FILENO) < 0 || dup2(fileno(output), STDERR_FILENO) < 0) _exit(1);
+  if (share < COLLECTIVE) {
+    snprintf(filter, sizeof filter, "*_devices_%s_*", kind_names[share]);
+  } else {
+    snprintf(filter, sizeof filter, "*_devices_collective_%s_*", fault_names[share - COLLECTIVE]);
+  }
+  exit(run_those(tests, count, filter));
+}
+
+/* Told one behind the other. */
+static int run_side_by_side(const struct CMUnitTest *tests, size_t count) {
+  FILE *outputs[SHARES];
+  pid_t processes[SHARES];
+  char line[1000];
+  int result = 0, status;
+  for (int i = 0; i < SHARES; i++) {
+    outputs[i] = tmpfile();
+    processes[i] = begin_share(tests, count, i, outputs[i]);
+    if (processes[i] < 0) return 1;
+  }
+  for (int i = 0; i < SHARES; i++) {
+    while (waitpid(processes[i], &status, 0) < 0 && errno == EINTR) continue;
+    if (status != 0) result = 1;
+    rewind(outputs[i]);
+    while (fgets(line, sizeof line, outputs[i])) fputs(line, stdout);
+    fclose(outputs[i]);
+  }
+  return result;
+}
+
 int main(int argc, char **argv) {
   enum { MOST = 2 * KINDS * FAULTS * 2 * 2 };
   static plan plans[MOST];
   static struct CMUnitTest tests[MOST];
   size_t count = 0;
-  const char *alone = getenv("HELIO_TEST_FAULTS");
   remember_environment();
   clear_environment();
-  if (pace() == 0) return run_alone(alone);
+  if (sweep_alone()) return run_alone(sweep_alone());
   for (int i = 0; i < MOST; i++) {
     plan p = {.devices = 2 + i % 2,
               .on_failure = i / 2 % 2 ? HELIO_STOP : HELIO_DROP,
@@ -433,11 +321,12 @@ int main(int argc, char **argv) {
               .kind = (kind)(i / 8 / FAULTS)};
     if (!makes_sense(&p)) continue;
     plans[count] = p;
-    tests[count] = (struct CMUnitTest){.name = name_of(&p), .test_func = sweep, .initial_state = &plans[count]};
+    tests[count] = (struct CMUnitTest){.name = name_of(&p), .test_func = go_over_calls, .initial_state = &plans[count]};
     count++;
   }
-  if (argc > 1) cmocka_set_test_filter(argv[1]); /* such as "2_devices_*late*" */
-  int result = _cmocka_run_group_tests("faults", tests, count, prepare, NULL);
+  /* A filter is such as "2_devices_*late*". With a sanitizer they compute more than they wait. */
+  bool alone = argc > 1 || SANITIZED;
+  int result = alone ? run_those(tests, count, argv[1]) : run_side_by_side(tests, count);
   for (size_t i = 0; i < count; i++) free((char *)tests[i].name);
   return result;
 }

@@ -6,32 +6,60 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything that a step may change: weights and slots, dense and by rows, a metric, a layer's own count. In float64,
- * in which the law holds to 1e-9. */
+enum { ROWS = 5, VOCABULARY = 12, LENGTH = 2, SIDE = 6, CLASSES = 3 };
+
+static int steps_of(course what) {
+  return what == IMAGES ? 3 : MOST_STEPS;
+}
+
+/* With a metric and a layer's own count. In float64, in which the law holds to 1e-9. */
 typedef struct trainer {
+  course what;
   helio_model *model;
   helio_optimizer *optimizer;
   helio_loss *loss;
   helio_metric *samples;
 } trainer;
 
+static helio_model *model_of_words(void) {
+  return helio_sequential({helio_embedding(VOCABULARY, 3), helio_flatten(), helio_dropout(0.25), helio_dense(CLASSES)},
+                          .input_shape = HELIO_SHAPE(LENGTH), .type = HELIO_FLOAT64);
+}
+
+static helio_model *model_of_images(void) {
+  return helio_sequential({helio_conv2d(2, 3, .activation = HELIO_TANH), helio_conv2d(2, 2), helio_flatten(),
+                           helio_dropout(0.25), helio_dense(CLASSES)},
+                          .input_shape = HELIO_SHAPE(SIDE, SIDE, 1), .type = HELIO_FLOAT64);
+}
+
 static bool make_trainer(trainer *t) {
   if (helio_set_seed(7)) return false;
-  t->model = helio_sequential({helio_embedding(WORDS, 3), helio_flatten(), helio_dropout(0.25), helio_dense(CLASSES)},
-                              .input_shape = HELIO_SHAPE(LENGTH), .type = HELIO_FLOAT64);
+  t->model = t->what == IMAGES ? model_of_images() : model_of_words();
   t->optimizer = helio_adam(0.05);
   t->loss = helio_sparse_categorical_crossentropy(.from_logits = true);
   t->samples = helio_metric_sum(.type = HELIO_FLOAT64);
   return t->model && t->optimizer && t->loss && t->samples;
 }
 
-static helio_dataset *make_samples(void) {
-  enum { COUNT = (STEPS - 1) * ROWS + 1 }; /* the last batch has one row: replicas without samples */
-  int32_t words[COUNT * LENGTH], labels[COUNT];
-  for (int i = 0; i < COUNT * LENGTH; i++) words[i] = i * 7 % 11 + (i % 3 == 0);
-  for (int i = 0; i < COUNT; i++) labels[i] = (i * i + i / 4) % CLASSES;
-  helio_array *x = helio_array_of(words, HELIO_SHAPE(COUNT, LENGTH), .type = HELIO_INT32);
-  helio_array *y = helio_array_of(labels, HELIO_SHAPE(COUNT), .type = HELIO_INT32);
+static helio_array *make_words(int64_t count) {
+  int32_t words[MOST_STEPS * ROWS * LENGTH];
+  for (int i = 0; i < count * LENGTH; i++) words[i] = i * 7 % 11 + (i % 3 == 0);
+  return helio_array_of(words, HELIO_SHAPE(count, LENGTH), .type = HELIO_INT32);
+}
+
+static helio_array *make_images(int64_t count) {
+  float pixels[MOST_STEPS * ROWS * SIDE * SIDE];
+  for (int i = 0; i < count * SIDE * SIDE; i++) pixels[i] = (float)(i * 29 % 23) / 23 - 0.4F;
+  return helio_array_of(pixels, HELIO_SHAPE(count, SIDE, SIDE, 1));
+}
+
+/* The last batch has one row: replicas without samples. */
+static helio_dataset *make_samples(course what) {
+  int64_t count = (steps_of(what) - 1) * ROWS + 1;
+  int32_t labels[MOST_STEPS * ROWS];
+  for (int i = 0; i < count; i++) labels[i] = (i * i + i / 4) % CLASSES;
+  helio_array *x = what == IMAGES ? make_images(count) : make_words(count);
+  helio_array *y = helio_array_of(labels, HELIO_SHAPE(count), .type = HELIO_INT32);
   return helio_dataset_batch(helio_dataset_from_slices(x, y), ROWS);
 }
 
@@ -74,7 +102,8 @@ static bool read_weights(const trainer *t, outcome *result) {
   const helio_variables *variables = helio_trainable_variables(t->model);
   for (int i = 0; variables && i < variables->count; i++) {
     helio_shape shape = helio_variable_shape(variables->at[i]);
-    int64_t count = shape.extent[0] * (shape.rank > 1 ? shape.extent[1] : 1);
+    int64_t count = 1;
+    for (int k = 0; k < shape.rank; k++) count *= shape.extent[k];
     double *own = result->weights + result->count, copy[MOST_NUMBERS];
     for (int k = 0; k < helio_variable_copies(variables->at[i]); k++) {
       if (!read_numbers(helio_variable_copy(variables->at[i], k), k == 0 ? own : copy, count)) return false;
@@ -104,8 +133,8 @@ static bool train_all(helio_strategy *strategy, trainer *t, outcome *result) {
   bool well = false;
   HELIO_SCOPE(strategy) well = make_trainer(t);
   helio_distributed_iterator *batches =
-      well ? helio_iterate_distributed(helio_distribute(strategy, make_samples())) : NULL;
-  for (int i = 0; batches && i < STEPS; i++) {
+      well ? helio_iterate_distributed(helio_distribute(strategy, make_samples(t->what))) : NULL;
+  for (int i = 0; batches && i < steps_of(t->what); i++) {
     HELIO_POOL well = take_step(strategy, t, batches, &result->losses[i]);
     if (!well) return false;
     result->unknown += isnan(result->losses[i]) != 0;
@@ -113,11 +142,11 @@ static bool train_all(helio_strategy *strategy, trainer *t, outcome *result) {
   return batches && read_result(strategy, t, result);
 }
 
-void train(helio_strategy *strategy, outcome *result) {
+void train(helio_strategy *strategy, course what, outcome *result) {
   memset(result, 0, sizeof *result);
   HELIO_POOL {
-    trainer t = {0};
-    result->finished = train_all(strategy, &t, result);
+    trainer t = {.what = what};
+    result->finished = strategy && train_all(strategy, &t, result);
     if (!result->finished) helio_error_take(&result->error);
     if (t.model) helio_release(t.model);
   }
@@ -144,7 +173,7 @@ const char *difference(const outcome *found, const outcome *expected) {
   static char text[ROOM];
   if (found->count != expected->count) return "there is another number of weights";
   const char *wrong = compare("weights", found->weights, expected->weights, found->count, text);
-  if (!wrong) wrong = compare("losses", found->losses, expected->losses, STEPS, text);
+  if (!wrong) wrong = compare("losses", found->losses, expected->losses, MOST_STEPS, text);
   if (!wrong && found->differ) return "the replicas' weights differ";
   if (!wrong && found->samples > expected->samples) return "samples were counted twice";
   return wrong;

@@ -79,7 +79,7 @@ static int tell_result(helio_tensor *result) {
   if (result == NULL || helio_error_pending() != HELIO_OK) {
     failed = tell_error();
   } else {
-    printf("result: %g\n", helio_item(result));
+    printf("result: %.9g\n", helio_item(result));
     if (helio_error_pending() != HELIO_OK) failed = tell_error();
   }
   helio_tensor *filled = NULL;
@@ -89,14 +89,67 @@ static int tell_result(helio_tensor *result) {
   return failed;
 }
 
+/* A product of matrices, drawn from a seed. */
+static helio_tensor *draw_product(void) {
+  return helio_matmul(helio_random_normal(HELIO_SHAPE(16, 64), .key = 1),
+                      helio_random_normal(HELIO_SHAPE(64, 16), .key = 2));
+}
+
+/* The gradient of a convolution by its kernel, the operation that libraries are loosest with. */
+static helio_tensor *kernel_gradient(helio_tensor *x, helio_tensor *kernel) {
+  helio_tensor *y = NULL;
+  helio_tape *tape = helio_tape_new();
+  HELIO_TAPE(tape) {
+    helio_tape_watch(tape, kernel);
+    y = helio_nn_conv2d(x, kernel);
+  }
+  helio_gradients *gradients = helio_gradient(tape, y, .tensors = &kernel, .tensor_count = 1);
+  return gradients == NULL ? NULL : helio_gradients_at(gradients, 0);
+}
+
+static helio_tensor *draw_gradient(void) {
+  return kernel_gradient(helio_random_normal(HELIO_SHAPE(2, 9, 9, 8), .key = 1),
+                         helio_random_normal(HELIO_SHAPE(3, 3, 8, 16), .key = 2));
+}
+
+static helio_tensor *half_gradient(void) {
+  helio_tensor *x = helio_cast(helio_fill(HELIO_SHAPE(1, 3, 3, 8), 1 + 1.0 / 512), HELIO_FLOAT16);
+  helio_tensor *kernel = helio_cast(helio_fill(HELIO_SHAPE(3, 3, 8, 8), 1), HELIO_FLOAT16);
+  return helio_max(helio_cast(kernel_gradient(x, kernel), HELIO_FLOAT32));
+}
+
+/* 0 if it has the same bits each time, else 1. */
+static helio_tensor *compare_bits(helio_tensor *make(void)) {
+  static float first[2048], again[2048];
+  int differ = 0;
+  for (int i = 0; i < 8; i++) {
+    helio_tensor *made = make();
+    size_t bytes = made == NULL ? 0 : (size_t)helio_tensor_elements(made) * sizeof first[0];
+    if (bytes == 0 || bytes > sizeof first || helio_tensor_read(made, i == 0 ? first : again, bytes) != HELIO_OK)
+      return NULL;
+    if (i > 0 && memcmp(first, again, bytes) != 0) differ = 1;
+  }
+  return helio_fill(HELIO_SCALAR, differ);
+}
+
 static int compute(const char *job) {
   helio_tensor *result = NULL;
   HELIO_DEVICE("gpu:0") {
     helio_tensor *a = helio_fill(HELIO_SHAPE(1, 1), 1), *b = helio_fill(HELIO_SHAPE(1, 1), 2);
     if (strcmp(job, "add") == 0) result = helio_add(a, b);
     if (strcmp(job, "matmul") == 0) result = helio_matmul(a, b);
+    if (strcmp(job, "bfloat16-matmul") == 0)
+      result = helio_cast(helio_matmul(helio_cast(a, HELIO_BFLOAT16), helio_cast(b, HELIO_BFLOAT16)), HELIO_FLOAT32);
     if (strcmp(job, "conv2d") == 0)
       result = helio_nn_conv2d(helio_fill(HELIO_SHAPE(1, 3, 3, 1), 1), helio_fill(HELIO_SHAPE(3, 3, 1, 1), 2));
+    double longer = 1 + 1.0 / 4096; /* TF32 has 10 bits behind the point */
+    if (strcmp(job, "short-matmul") == 0) result = helio_matmul(helio_fill(HELIO_SHAPE(1, 1), longer), b);
+    if (strcmp(job, "short-conv2d") == 0)
+      result = helio_max(
+          helio_nn_conv2d(helio_fill(HELIO_SHAPE(1, 3, 3, 8), longer), helio_fill(HELIO_SHAPE(3, 3, 8, 8), 2)));
+    if (strcmp(job, "half-gradient") == 0) result = half_gradient();
+    if (strcmp(job, "same-matmul") == 0) result = compare_bits(draw_product);
+    if (strcmp(job, "same-gradient") == 0) result = compare_bits(draw_gradient);
   }
   return tell_result(result);
 }

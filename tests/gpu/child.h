@@ -22,7 +22,10 @@ void run_machine_job(const char *backend, const char *job, child_end *end);
 /* The other side, called first in main(): does the job that was asked for and ends the process, or returns.
  *   plugins  prints the reports on all plugins: name, status, reason, with tabs between them
  *   add      adds two tensors on gpu:0 and prints the sum, or the error; then goes on with a fill there
- *   matmul   likewise, a product; conv2d a convolution */
+ *   matmul   likewise, a product; conv2d a convolution
+ *   short-matmul, short-conv2d  a product and a convolution whose numbers are too long for TF32
+ *   half-gradient               1 + 2⁻⁹, as a convolution's gradient in float16
+ *   same-matmul, same-gradient  0 if a product, or a convolution's gradient, has the same bits each time, else 1 */
 void do_job(int argc, char **argv);
 
 #define assert_says(end, part)                                                                                         \

@@ -99,6 +99,9 @@ static void test_damage(void **state) {
     assert_says(end, "is damaged: its kernels are compiled again");
     expect_sum(setting, "--cuda 1"); /* which repairs it */
   }
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(mkfifo(path, 0600), 0); /* nobody will ever write to it */
+  expect_sum(setting, "--cuda 1");
   expect_sum(setting, BROKEN_COMPILER);
 }
 

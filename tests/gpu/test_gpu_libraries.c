@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of a GPU backend that its vendor's libraries are behind, called as the core calls them: what a call
- * allows is taken only then, and streams, threads and plans do not get into each other's way. The variant says which
- * backend.
+ * allows is taken only then, streams, threads and plans do not get into each other's way, and what a lost device cannot
+ * free is freed on the host. The variant says which backend.
  */
+#include "../gpusim/core/sim.h"
 #include "test.h"
 
 #include <helio/plugin.h>
@@ -11,6 +12,7 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 static const helio_plugin *plugin;
 static helio_plugin_state *plugin_state;
@@ -39,14 +41,24 @@ static const char *host_parameter(const helio_host *host, const char *name) {
   return strstr(name, "WORKSPACE") != NULL ? limit : "";
 }
 
+static atomic_int taken, held; /* from the host: how often, and how many that were not given back */
+
 static void *host_allocate(const helio_host *host, size_t bytes) {
   (void)host;
+  atomic_fetch_add(&taken, 1);
+  atomic_fetch_add(&held, 1);
   return aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
 
 static void host_release(const helio_host *host, void *memory) {
   (void)host;
+  atomic_fetch_sub(&held, 1);
   free(memory);
+}
+
+/* There are no collectives. */
+static void host_turn(const helio_host *host, helio_turn turn) {
+  (void)host, (void)turn;
 }
 
 static const helio_host host = {.size = sizeof host,
@@ -57,7 +69,9 @@ static const helio_host host = {.size = sizeof host,
                                 .fail = host_fail,
                                 .parameter = host_parameter,
                                 .allocate = host_allocate,
-                                .release = host_release};
+                                .release = host_release,
+                                .turn_begin = host_turn,
+                                .turn_end = host_turn};
 
 #define OK(call)                                                                                                       \
   do {                                                                                                                 \
@@ -83,7 +97,7 @@ static const helio_kernel *kernel_of(uint32_t operation) {
 /* ---- two calls of float32: a product of 24 by 40 by 32, and a convolution of (2, 9, 9, 8) by (3, 3, 8, 16) ---- */
 
 enum { M = 24, K = 40, N = 32, IMAGES = 2, SIDE = 9, TAPS = 3, IN = 8, OUT = 16 };
-enum { PIXELS = IMAGES * SIDE * SIDE, MOST = 4096 };
+enum { PIXELS = IMAGES * SIDE * SIDE, BATCHES = 66000, MOST = 2 * BATCHES };
 
 typedef struct problem {
   uint32_t operation;
@@ -123,6 +137,20 @@ static problem *new_matmul(void) {
     for (int n = 0; n < N; n++)
       for (int k = 0; k < K; k++)
         p->expected[m * N + n] += (double)p->values[0][m * K + k] * (double)p->values[1][k * N + n];
+  return p;
+}
+
+/* More products of 2 by 1 by 1 than a library takes in one call. */
+static problem *new_batches(void) {
+  problem *p = calloc(1, sizeof *p);
+  assert_non_null(p);
+  p->operation = HELIO_OP_MATMUL;
+  p->a = p->y = tensor(3, BATCHES, 2, 1, 0);
+  p->b = tensor(3, BATCHES, 1, 1, 0);
+  p->matmul = (helio_matmul_attributes){.size = sizeof p->matmul};
+  p->counts[0] = p->counts[2] = 2 * BATCHES, p->counts[1] = BATCHES;
+  fill_values(p);
+  for (int i = 0; i < 2 * BATCHES; i++) p->expected[i] = (double)p->values[0][i] * (double)p->values[1][i / 2];
   return p;
 }
 
@@ -169,31 +197,53 @@ static helio_plan *make_plan(helio_backend_device *device, const problem *p, uin
   return answer.plan;
 }
 
-/* Runs the plan on a stream of its own, with memory of its own: max|seen − expected| ÷ max|expected|. */
-static double run_plan(helio_backend_device *device, const problem *p, helio_plan *plan, size_t workspace, int times) {
+/* A stream, and memory for a run of a plan on it. */
+typedef struct bench {
+  helio_backend_device *device;
   helio_stream *stream;
-  helio_buffer *buffers[5];
-  static _Thread_local float result[MOST], before[MOST];
-  OK(plugin->streams->create(device, &stream));
+  helio_buffer *buffers[5]; /* a, b, y, the workspace, the status word */
+  helio_place places[4];
+  helio_run run;
+} bench;
+
+static void bench_open(bench *made, helio_backend_device *device, const problem *p, size_t workspace) {
+  helio_buffer **buffers = made->buffers;
+  *made = (bench){.device = device};
+  OK(plugin->streams->create(device, &made->stream));
   for (int i = 0; i < 3; i++) OK(plugin->memory->allocate(device, p->counts[i] * sizeof(float), &buffers[i]));
   OK(plugin->memory->allocate(device, workspace + 256, &buffers[3]));
   OK(plugin->memory->allocate(device, sizeof(helio_status_word), &buffers[4]));
   for (int i = 0; i < 2; i++)
-    OK(plugin->memory->copy_in(device, stream, (helio_place){buffers[i], 0}, p->values[i],
+    OK(plugin->memory->copy_in(device, made->stream, (helio_place){buffers[i], 0}, p->values[i],
                                p->counts[i] * sizeof(float)));
-  helio_place places[] = {{buffers[0], 0}, {buffers[1], 0}, {NULL, 0}, {buffers[2], 0}};
-  helio_run run = {.size = sizeof run, .stream = stream, .places = places, .place_size = sizeof places[0]};
-  run.status = (helio_place){buffers[4], 0};
-  if (workspace > 0) run.workspace = (helio_place){buffers[3], 0};
+  made->places[0].buffer = buffers[0];
+  made->places[1].buffer = buffers[1];
+  made->places[3].buffer = buffers[2];
+  made->run = (helio_run){.size = sizeof made->run, .stream = made->stream, .place_size = sizeof made->places[0]};
+  made->run.places = made->places;
+  made->run.status = (helio_place){buffers[4], 0};
+  if (workspace > 0) made->run.workspace = (helio_place){buffers[3], 0};
+}
+
+static void bench_close(bench *used) {
+  for (int i = 0; i < 5; i++) OK(plugin->memory->free(used->device, used->buffers[i]));
+  plugin->streams->destroy(used->device, used->stream);
+}
+
+/* Runs the plan on a stream of its own, with memory of its own: max|seen − expected| ÷ max|expected|. */
+static double run_plan(helio_backend_device *device, const problem *p, helio_plan *plan, size_t workspace, int times) {
+  static _Thread_local float result[MOST], before[MOST];
+  size_t bytes = p->counts[2] * sizeof(float);
+  bench used;
+  bench_open(&used, device, p, workspace);
   for (int i = 0; i < times; i++) {
-    OK(kernel_of(p->operation)->run(plan, &run));
-    OK(plugin->memory->copy_out(device, stream, result, (helio_place){buffers[2], 0}, p->counts[2] * sizeof(float)));
-    OK(plugin->streams->synchronize(device, stream));
-    if (i > 0) assert_memory_equal(result, before, p->counts[2] * sizeof(float));
+    OK(kernel_of(p->operation)->run(plan, &used.run));
+    OK(plugin->memory->copy_out(device, used.stream, result, (helio_place){used.buffers[2], 0}, bytes));
+    OK(plugin->streams->synchronize(device, used.stream));
+    if (i > 0) assert_memory_equal(result, before, bytes);
     memcpy(before, result, sizeof before);
   }
-  for (int i = 0; i < 5; i++) OK(plugin->memory->free(device, buffers[i]));
-  plugin->streams->destroy(device, stream);
+  bench_close(&used);
   double largest = 0, error = 0;
   for (size_t i = 0; i < p->counts[2]; i++) {
     largest = fmax(largest, fabs(p->expected[i]));
@@ -227,6 +277,16 @@ static void test_liberties(void **state) {
     free(problems[i]);
   }
   plugin->devices->close(device);
+}
+
+/* No call has more than 65535 batches, which is as far as all versions of cuBLAS count. */
+static void test_batches(void **state) {
+  (void)state;
+  problem *p = new_batches();
+  helio_backend_device *device = open_device();
+  assert_true(error_of(device, p, 0, 1) < 1e-6);
+  plugin->devices->close(device);
+  free(p);
 }
 
 /* Without memory for it a convolution is done all the same. */
@@ -280,6 +340,99 @@ static void test_streams(void **state) {
   plugin->devices->close(device);
 }
 
+/* What the emulator has counted so far; all 0 on a real card, which does not tell. */
+static sim_counters count(void) {
+  sim_counters counters = {0};
+  void *library = dlopen("libgpusim.so", RTLD_NOW | RTLD_NOLOAD);
+  if (library == NULL) return counters;
+  void (*read_counters)(const sim_device *device, sim_counters *counters);
+  *(void **)&read_counters = dlsym(library, "sim_counters_read");
+  assert_non_null(read_counters);
+  read_counters(NULL, &counters);
+  dlclose(library);
+  return counters;
+}
+
+/* Allocations, and handles, streams, events and modules. */
+static uint64_t count_made(void) {
+  sim_counters counters = count();
+  return counters.occasions[SIM_ALLOCATION] + counters.occasions[SIM_CREATION];
+}
+
+/* The first stream finds all that its runs need already there, from its very first run on: plans have made it. */
+static void test_run_makes_nothing(void **state) {
+  (void)state;
+  helio_backend_device *device = open_device();
+  problem *problems[] = {new_matmul(), new_conv2d()};
+  for (int i = 0; i < 2; i++) {
+    bench used;
+    size_t workspace;
+    helio_plan *plan = make_plan(device, problems[i], 0, &workspace);
+    bench_open(&used, device, problems[i], workspace);
+    uint64_t made = count_made();
+    int from_host = atomic_load(&taken);
+    OK(kernel_of(problems[i]->operation)->run(plan, &used.run));
+    assert_int_equal(count_made(), made);
+    assert_int_equal(atomic_load(&taken), from_host);
+    OK(plugin->streams->synchronize(device, used.stream));
+    bench_close(&used);
+    kernel_of(problems[i]->operation)->plan_free(plan);
+    free(problems[i]);
+  }
+  plugin->devices->close(device);
+}
+
+/* In a process whose device is lost by the second call of a library: what the host holds for it is freed. */
+static void test_lost_device(void **state) {
+  (void)state;
+  helio_backend_device *device = open_device();
+  problem *problems[] = {new_matmul(), new_conv2d()};
+  bench used[2];
+  helio_plan *plans[2];
+  helio_event *event;
+  void *pinned;
+  for (int i = 0; i < 2; i++) {
+    size_t workspace;
+    plans[i] = make_plan(device, problems[i], 0, &workspace);
+    bench_open(&used[i], device, problems[i], workspace);
+  }
+  OK(plugin->streams->event_create(device, &event));
+  OK(plugin->memory->host_allocate(device, 4096, &pinned));
+  OK(kernel_of(HELIO_OP_MATMUL)->run(plans[0], &used[0].run));
+  assert_int_equal(kernel_of(HELIO_OP_CONV2D)->run(plans[1], &used[1].run), HELIO_DEVICE_FAILURE);
+  assert_int_equal(plugin->devices->synchronize(device), HELIO_DEVICE_FAILURE);
+  plugin->memory->host_free(device, pinned);
+  plugin->streams->event_destroy(device, event);
+  for (int i = 0; i < 2; i++) {
+    bench_close(&used[i]);
+    kernel_of(problems[i]->operation)->plan_free(plans[i]);
+    free(problems[i]);
+  }
+  plugin->devices->close(device);
+  plugin->finish(plugin_state);
+  assert_int_equal(atomic_load(&held), 0);
+}
+
+/* In a process in which the first handle cannot be made: the first plan goes without the library, the next with it. */
+static void test_handle_again(void **state) {
+  (void)state;
+  helio_backend_device *device = open_device();
+  problem *p = new_matmul();
+  assert_true(error_of(device, p, 0, 1) < 1e-6);
+  assert_int_equal(count().occasions[SIM_LIBRARY], 0);
+  assert_true(error_of(device, p, 0, 1) < 1e-6);
+  assert_int_equal(count().occasions[SIM_LIBRARY], 1);
+  plugin->devices->close(device);
+  free(p);
+}
+
+static void test_faults(void **state) {
+  (void)state;
+  if (getenv("GPUSIM_SEED") == NULL && getenv("GPUSIM_CUDA") == NULL) SKIP("a real card does not fail on demand");
+  assert_int_equal(system("GPUSIM_FAULT=lost:library:2 \"$(readlink /proc/$PPID/exe)\" lost >&2"), 0);
+  assert_int_equal(system("GPUSIM_FAULT=create:1 \"$(readlink /proc/$PPID/exe)\" again >&2"), 0);
+}
+
 /* ---- the plugin ---- */
 
 static int start(void **state) {
@@ -305,14 +458,17 @@ static int start(void **state) {
 static int finish(void **state) {
   (void)state;
   plugin->finish(plugin_state);
-  return 0;
+  return atomic_load(&held);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  const struct CMUnitTest lost[] = {cmocka_unit_test(test_lost_device)};
+  const struct CMUnitTest again[] = {cmocka_unit_test(test_handle_again)};
+  if (argc > 1 && strcmp(argv[1], "lost") == 0) return cmocka_run_group_tests(lost, start, NULL);
+  if (argc > 1 && strcmp(argv[1], "again") == 0) return cmocka_run_group_tests(again, start, finish);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_liberties),
-      cmocka_unit_test(test_no_workspace),
-      cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_liberties), cmocka_unit_test(test_batches),           cmocka_unit_test(test_no_workspace),
+      cmocka_unit_test(test_streams),   cmocka_unit_test(test_run_makes_nothing), cmocka_unit_test(test_faults),
   };
   return cmocka_run_group_tests(tests, start, finish);
 }

@@ -46,21 +46,53 @@ static void test_without(void **state) {
   }
 }
 
-/* A call that fails names the library. */
+typedef struct failure {
+  const char *backend, *fault, *job, *status, *says;
+} failure;
+
+/* A call that fails names the library. What it refuses, has no memory for, or cannot explain does not lose the device;
+ * what the device could not do does, and so does a device that was lost before, whatever the library calls it. */
+static const failure failures[] = {
+    {"cuda", "library:1", "matmul", "HELIO_DEVICE_FAILURE", "cuBLAS: a product of matrices failed"},
+    {"cuda", "library:1", "conv2d", "HELIO_DEVICE_FAILURE",
+     "cuDNN: a convolution failed: CUDNN_STATUS_EXECUTION_FAILED"},
+    {"hip", "library:1", "matmul", "HELIO_NOT_SUPPORTED", "rocBLAS: a product of matrices failed"},
+    {"cuda", "library:1=801", "matmul", "HELIO_NOT_SUPPORTED", "the functionality requested is not supported"},
+    {"hip", "library:1=801", "matmul", "HELIO_NOT_SUPPORTED", "rocBLAS: a product of matrices failed"},
+    {"cuda", "library:1=2", "matmul", "HELIO_OUT_OF_MEMORY", "the resource allocation failed"},
+    {"hip", "library:1=2", "matmul", "HELIO_OUT_OF_MEMORY", "rocBLAS: a product of matrices failed"},
+    {"cuda", "lost:library:1", "matmul", "HELIO_DEVICE_FAILURE",
+     "because the device was lost: CUDA_ERROR_LAUNCH_FAILED"},
+    {"hip", "lost:library:1", "conv2d", "HELIO_DEVICE_FAILURE", "because the device was lost: hipErrorLaunchFailure"},
+};
+
 static void test_failures(void **state) {
   (void)state;
-  run_with_fault("cuda", "library:1", "matmul");
-  assert_ended(end, 1);
-  assert_says(end, "cuBLAS: a product of matrices failed");
-  run_with_fault("cuda", "library:1", "conv2d");
-  assert_ended(end, 1);
-  assert_says(end, "cuDNN: a convolution failed: CUDNN_STATUS_EXECUTION_FAILED");
-  run_with_fault("hip", "library:1", "matmul");
-  assert_ended(end, 1);
-  assert_says(end, "rocBLAS: a product of matrices failed");
-  run_with_fault("hip", "library:1", "conv2d");
-  assert_ended(end, 1);
-  assert_says(end, "MIOpen: a convolution failed");
+  for (size_t i = 0; i < sizeof failures / sizeof failures[0]; i++) {
+    const failure *one = &failures[i];
+    run_with_fault(one->backend, one->fault, one->job);
+    assert_ended(end, 1);
+    assert_says(end, one->status);
+    assert_says(end, one->says);
+    if (strcmp(one->status, "HELIO_DEVICE_FAILURE") != 0) assert_says(end, "goes on: 5");
+  }
+}
+
+/* A convolution that the library has planned and then refuses, for a reason of its own, is made without it. */
+static void test_late_refusals(void **state) {
+  (void)state;
+  static const char *const refusals[][3] = {{"cuda", "library:1=801", "failed: CUDNN_STATUS_NOT_SUPPORTED"},
+                                            {"cuda", "library:1=2", "DEVICE_ALLOCATION_FAILED"},
+                                            {"hip", "library:1=2", "MIOpen: a convolution failed"},
+                                            {"hip", "library:1=801", "MIOpen: a convolution failed"},
+                                            {"hip", "library:1", "MIOpen: a convolution failed"}};
+  for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+    run_with_fault(refusals[i][0], refusals[i][1], "conv2d");
+    assert_ended(end, 0);
+    assert_says(end, refusals[i][2]);
+    assert_says(end, "refuses a convolution that it had planned itself");
+    assert_says(end, "result: 18\n");
+  }
 }
 
 /* Whichever stream, event, module or handle cannot be made: done all the same, or an error, but nothing is left. */
@@ -78,10 +110,8 @@ static void test_handles(void **state) {
 int main(int argc, char **argv) {
   do_job(argc, argv);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_with_libraries),
-      cmocka_unit_test(test_without),
-      cmocka_unit_test(test_failures),
-      cmocka_unit_test(test_handles),
+      cmocka_unit_test(test_with_libraries), cmocka_unit_test(test_without), cmocka_unit_test(test_failures),
+      cmocka_unit_test(test_late_refusals),  cmocka_unit_test(test_handles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -156,7 +156,7 @@ static const compile_case compiles[] = {
     /* A device that is newer than the compiler gets text for its driver, one that is too old an explanation. */
     {"cuda", "--cuda 1 --architecture sm_90", NULL},
     {"cuda", "--cuda 1 --architecture sm_125", NULL},
-    {"cuda", "--cuda 1 --architecture sm_70", "this NVRTC does not know sm_70: install that of an older CUDA"},
+    {"cuda", "--cuda 1 --architecture sm_70", "NVRTC 13.0 does not know sm_70: install that of CUDA 12 as well"},
     {"hip", "--hip 1 --architecture gfx1030", NULL},
 };
 
@@ -168,7 +168,18 @@ static void test_compilers(void **state) {
     assert_says(end, compiles[i].says == NULL ? "result: 3" : compiles[i].says);
     assert_says(end, "goes on: 5");
     assert_ended(end, compiles[i].says == NULL ? 0 : 1);
+    if (compiles[i].says != NULL) assert_says(end, "error: HELIO_NOT_SUPPORTED");
   }
+}
+
+/* That a device cannot compile is no loss of it: whoever may run elsewhere does, and the device goes on. */
+static void test_compiles_elsewhere(void **state) {
+  (void)state;
+  run_job("cuda", "HELIO_SOFT_PLACEMENT=1 HELIO_CUDA_CACHE=none", "--cuda 1 --fault compile", "add", &end);
+  assert_ended(end, 0);
+  assert_says(end, "NVRTC does not compile");
+  assert_says(end, "result: 3");
+  assert_says(end, "goes on: 5");
 }
 
 /* The compiler of CUDA 13 does not start with a driver of CUDA 12, so it is not even tried. */
@@ -180,7 +191,7 @@ static void test_old_driver(void **state) {
   snprintf(settings, sizeof settings, "HELIO_CUDA_CACHE=none LD_LIBRARY_PATH=%s:$LD_LIBRARY_PATH", folder);
   run_job("cuda", settings, "--cuda 1 --driver 12040", "add", &end);
   unhide_libraries(folder, names);
-  assert_says(end, "there is no NVRTC of CUDA 12 or older, as this driver wants it");
+  assert_says(end, "there is no NVRTC of CUDA 12 or older, as this driver and sm_80 want it");
   assert_says(end, "libnvrtc.so.12: file too short");
   assert_says(end, "goes on: 5");
 }
@@ -193,12 +204,22 @@ typedef struct fault_case {
 } fault_case;
 
 static const fault_case faults[] = {
-    {"cuda", "--cuda 1 --fault launch:1", "error: HELIO_DEVICE_FAILURE", false},
+    {"cuda", "--cuda 1 --fault launch:1=719", "error: HELIO_DEVICE_FAILURE", false},
     {"cuda", "--cuda 1 --fault launch:1", "CUDA device 0 (gpusim (CUDA 8.0)): ADD failed: CUDA_ERROR_LAUNCH_", false},
     {"hip", "--hip 1 --fault launch:1", "HIP device 0 (gpusim (gfx90a)): ADD failed: hipErrorLaunch", false},
     {"cuda", "--cuda 1 --fault lost:launch:1", "error: HELIO_DEVICE_FAILURE", false},
     {"cuda", "--cuda 1 --fault late,launch:1", "error: HELIO_DEVICE_FAILURE", false},
-    {"cuda", "--cuda 1 --fault create:1", "error: HELIO_", true},
+    {"cuda", "--cuda 1 --fault create:1", "error: HELIO_OUT_OF_MEMORY", true},
+    /* What is refused, not lost: too many registers, a bad value, another vendor's image, an error of the system. */
+    {"cuda", "--cuda 1 --fault launch:1=701", "error: HELIO_NOT_SUPPORTED", true},
+    {"hip", "--hip 1 --fault launch:1=701", "error: HELIO_NOT_SUPPORTED", true},
+    {"cuda", "--cuda 1 --fault launch:1=1", "error: HELIO_INVALID_ARGUMENT", true},
+    {"hip", "--hip 1 --fault launch:1=9", "error: HELIO_INVALID_ARGUMENT", true},
+    {"cuda", "--cuda 1 --fault allocation:1+=304", "error: HELIO_OUT_OF_MEMORY", false},
+    /* Lost: uncorrectable memory, an illegal address, and whatever nobody knows. */
+    {"cuda", "--cuda 1 --fault launch:1=214", "error: HELIO_DEVICE_FAILURE", false},
+    {"hip", "--hip 1 --fault launch:1=700", "error: HELIO_DEVICE_FAILURE", false},
+    {"hip", "--hip 1 --fault copy:1=12345", "error: HELIO_DEVICE_FAILURE", false},
     {"cuda", "--cuda 1 --fault allocation:1+", "error: HELIO_OUT_OF_MEMORY", false},
     {"hip", "--hip 1 --fault allocation:1+", "error: HELIO_OUT_OF_MEMORY", false},
 };
@@ -230,11 +251,17 @@ static void test_missing_libraries(void **state) {
 int main(int argc, char **argv) {
   do_job(argc, argv);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_probes),         cmocka_unit_test(test_own_machine),
-      cmocka_unit_test(test_visible),        cmocka_unit_test(test_reason_is_the_error),
-      cmocka_unit_test(test_no_hip_library), cmocka_unit_test(test_real_stub),
-      cmocka_unit_test(test_compilers),      cmocka_unit_test(test_old_driver),
-      cmocka_unit_test(test_faults),         cmocka_unit_test(test_missing_libraries),
+      cmocka_unit_test(test_probes),
+      cmocka_unit_test(test_own_machine),
+      cmocka_unit_test(test_visible),
+      cmocka_unit_test(test_reason_is_the_error),
+      cmocka_unit_test(test_no_hip_library),
+      cmocka_unit_test(test_real_stub),
+      cmocka_unit_test(test_compilers),
+      cmocka_unit_test(test_compiles_elsewhere),
+      cmocka_unit_test(test_old_driver),
+      cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_missing_libraries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The conformance program at length: the CPU with each vector code that the processor has, the strict device in several
-# orders of its streams.
+# orders of its streams; both GPU backends with every type on the emulated GPU, for each width of a warp and order of
+# threads.
 set -u
 . "$(dirname "$0")/programs.bash"
 program="conformance/conformance --long"
@@ -22,4 +23,14 @@ done
 for seed in 1 2 3; do
   run "conformance, strict, seed $seed" "$program" "${strict[@]}" HELIO_STRICT_SEED=$seed
 done
+on_gpusim() { # vendor, warp, order
+  run "conformance, $1, warps of $2, $3" conformance/conformance HELIO_BACKEND="$1" HELIO_ARENA_DEBUG=1 \
+    XDG_CACHE_HOME="$HELIO_TEST_BUILD/tests/gpusim/cache" \
+    HELIO_PLUGIN_PATH="$HELIO_TEST_BUILD/backends/$1/.libs:$HELIO_TEST_BUILD/backends/cpu/.libs" \
+    "$HELIO_TEST_BUILD/tests/gpusim/run" "--$1" 1 --warp "$2" --order "$3"
+}
+on_gpusim cuda 32 down
+on_gpusim cuda 64 shuffled
+on_gpusim hip 64 up
+on_gpusim hip 32 down
 exit $status

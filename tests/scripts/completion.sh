@@ -85,8 +85,25 @@ expect_offer "helio devices --json --type " cpu gpu
 expect_offer "helio bench collectives --ranks " 2 4
 expect_offer "helio bench training --batch " ""
 expect_offer "helio completion " bash fish zsh
-expect_offer "helio data show f" file folder
+expect_offer "helio data show f" fashion-mnist file folder
 expect_offer "helio data list --data f" folder
 expect_offer "helio data get --to f" folder
+expect_offer "helio train --loss mean_a" mean_absolute_error
+
+# What stands in the tables is what there is.
+expect_status 0 data list --json
+expect_json
+# shellcheck disable=SC2046 # several words are meant
+expect_offer "helio data get " $(sed -n 's/^      "name": "\(.*\)",$/\1/p' "$work/out")
+expect_error 1 "there is no loss 'qqqq'; there are " train linear --loss qqqq
+# shellcheck disable=SC2046
+expect_offer "helio eval --loss " $(sed -n 's/.*; there are //p' "$work/err" | tr -d ,)
+
+# Saved models, and folders that they may be in. fish offers all files.
+shells=bash
+touch "$work/place/model.safetensors"
+expect_offer "helio eval " folder model.safetensors
+expect_offer "helio predict m" model.safetensors
+expect_offer "helio summary m" mnist model.safetensors
 
 [ "$failures" -eq 0 ]

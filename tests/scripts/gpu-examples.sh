@@ -8,7 +8,7 @@ gpusim=$HELIO_TEST_BUILD/tests/gpusim/run
 unset HELIO_LOG HELIO_LOGICAL_DEVICES HELIO_LOG_PLACEMENT HELIO_SOFT_PLACEMENT HELIO_VISIBLE_DEVICES HELIO_PLUGIN_PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export HOME=$work/home XDG_CACHE_HOME=$work/cache HELIO_ARENA_DEBUG=1
+export HOME=$work/home XDG_CACHE_HOME=$HELIO_TEST_BUILD/tests/gpusim/cache HELIO_ARENA_DEBUG=1
 mkdir "$HOME"
 failures=0
 local_device=/job:localhost/replica:0/task:0/device

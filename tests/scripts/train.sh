@@ -56,17 +56,24 @@ expect_error 2 "one file at a time; there is 'b' too" predict a b
 expect_error 2 "unknown value of --recipe 'mnst'; did you mean 'mnist'?" eval x --recipe mnst
 expect_error 2 "helio summary: unknown recipe 'mnst'; did you mean 'mnist'?" summary mnst
 expect_error 2 "which recipe or file?" summary
+expect_error 2 "one recipe or file at a time; there is 'fashion-mnist' too" summary mnist fashion-mnist
+expect_error 2 "--logical needs a value, as cpu:0=2" train linear --logical ''
+expect_error 2 "--weights 3,1 is for several devices, but there is one: --devices names more of them, or --logical cuts" \
+  train linear --weights 3,1
+expect_error 2 "for several devices, but there is one" train linear --logical cpu:0=2 --devices cpu:1 --weights 3,1
 
 # --- What cannot be done ---------------------------------------------------------------------------------------------
 
-expect_refusal 1 "'helio devices' lists those that there are" train linear --devices cpu:9 --save "$work/out-dir/m"
+expect_refusal 1 "'helio devices' lists those that there are" train linear --devices cpu:9 --save "$work/out-dir/m.safetensors"
 expect_error 1 "--logical cpu0:" train linear --logical cpu0
 expect_error 1 "1 weights are given for 2 replicas" train linear --logical cpu:0=2 --weights 1
 expect_error 1 "there is no collective locl; did you mean local?" train linear --logical cpu:0=2 --collective locl
 expect_error 1 "there is no collective rign; did you mean ring?" train linear --collective rign
 expect_error 2 "give it a name that ends in .svg, not '$work/a.png'" train linear --plot "$work/a.png"
-expect_error 2 "--save: a name of a file has at most" train linear --save "$work/$(printf 'a%.0s' $(seq 300))"
+expect_error 2 "--save: a name of a file has at most" train linear --save "$work/$(printf 'a%.0s' $(seq 300)).safetensors"
+expect_error 2 "--save writes a .safetensors file: give it a name that ends so, not '$work/m.h5'" train linear --save "$work/m.h5"
 expect_error 1 "there is no loss 'msee'; did you mean 'mse'?" train linear --loss msee
+expect_error 1 "there is no loss 'foo'; there are mean_squared_error, mean_absolute_error, " train linear --loss foo
 expect_error 1 "helio data get mnist" train mnist
 expect_error 1 "--data $work/none: No such file or directory" train mnist --data "$work/none"
 expect_error 1 "helio data get mnist" train mnist --data "$work/out-dir"
@@ -74,15 +81,21 @@ expect_error 1 "there is no array" train mnist --data "$small/reuters/reuters.np
 expect_error 1 "$work/none cannot be opened: No such file or directory" train linear --init "$work/none"
 expect_error 1 "No such file or directory" train --model "$work/none.json" --data mnist
 expect_error 1 "$work/none: No such file or directory" eval "$work/none"
+expect_error 1 "out-dir is a folder, not a saved model; if it has checkpoints, 'helio train … --checkpoint $work/out-dir \
+--resume --save FILE' goes on" eval "$work/out-dir"
+expect_error 1 "table.csv: this is no model: a .json that Keras' model.to_json() wrote, or a saved model" \
+  train --model "$golden/data/table.csv" --data "$golden/data/table.csv"
+expect_error 1 "table.csv: this is no model" summary "$golden/data/table.csv"
 echo '{"class_name": "Sequental", "config": {}}' >"$work/wrong.json"
 expect_error 1 "Sequental" train --model "$work/wrong.json" --data mnist
 expect_error 1 "Sequental" summary "$work/wrong.json"
+expect_error 1 "did you mean 'Sequential'?" summary "$work/wrong.json"
 echo '{"class_name": ' >"$work/wrong.json"
 expect_error 1 "line 2, column 0" train --model "$work/wrong.json" --data mnist
 
 # Where it cannot write is known before it trains.
-expect_error 1 "--save $work/none/m: there is no folder $work/none; 'mkdir -p $work/none' makes it" \
-  train linear --save "$work/none/m"
+expect_error 1 "--save $work/none/m.safetensors: there is no folder $work/none; 'mkdir -p $work/none' makes it" \
+  train linear --save "$work/none/m.safetensors"
 expect_error 2 "--log takes the name of a file, not of a folder" train linear --log "$work/out-dir"
 expect_error 1 "--log /dev/null is not a regular file" train linear --log /dev/null
 touch "$work/plain"
@@ -91,11 +104,11 @@ expect_error 1 "--tensorboard $work/plain: nothing can be written there" train l
 
 # Two that would be one, however they are spelt; only a model may take the place of the one it began with.
 ln -s out-dir "$work/link"
-expect_refusal 2 "--save and --plot name the same place" \
-  train linear --plot "$work/out-dir/a.svg" --save "$work/link/../out-dir/a.svg"
+expect_refusal 2 "--log and --plot name the same place" \
+  train linear --plot "$work/out-dir/a.svg" --log "$work/link/../out-dir/a.svg"
 expect_refusal 2 "--log and --timeline name the same place" train linear --log "$work/out-dir/a" --timeline "$work/link/a"
 expect_refusal 2 "--checkpoint and --save name the same place" \
-  train linear --save "$work/out-dir/c" --checkpoint "$work/link/c"
+  train linear --save "$work/out-dir/c.safetensors" --checkpoint "$work/link/c.safetensors"
 cp "$golden/data/table.csv" "$work/kept.csv"
 expect_refusal 2 "--data and --log name the same place" train --model m.json --data "$work/kept.csv" --log "$work/kept.csv"
 cmp -s "$golden/data/table.csv" "$work/kept.csv" || fail "the data were overwritten"
@@ -105,25 +118,36 @@ if [ "$(id -u)" -ne 0 ]; then
   chmod u+w "$work/out-dir"
 fi
 
-# A disk that is full, as far as a process can see: nothing half-written stays; logs end in a whole line.
-full_disk() { # arguments…
+# A disk that is full, as far as a process can see: nothing half-written stays, nor folders that nothing came into; logs
+# end in a whole line, and a timeline is whole JSON as far as it goes.
+full_disk() { # KiB of room, arguments…
+  local room=$1
+  shift
   (
     trap '' XFSZ
-    ulimit -f 1 # KiB
-    "$helio" "$@" --quiet >"$work/out" 2>"$work/err"
-  )
-  [ $? -eq 1 ] || fail "helio $*: a full disk is no failure"
-  grep -q "out-dir/.*File too large" "$work/err" || fail "helio $*: a full disk: $(cat "$work/err")"
+    ulimit -f "$room"
+    "$helio" "$@" --quiet 2>&1 >/dev/null
+  ) | cat >"$work/err" # a file of its own would have no room either
+  [ "${PIPESTATUS[0]}" -eq 1 ] || fail "helio $*: a full disk is no failure"
+  grep -q "out-dir/.*: .* failed: File too large; make room there, or name another place" "$work/err" ||
+    fail "helio $*: a full disk: $(cat "$work/err")"
 }
 # shellcheck disable=SC2086 # several arguments are meant
-full_disk $mnist --batch 256 --steps 1 --save "$work/out-dir/m.safetensors"
-full_disk train linear --plot "$work/out-dir/p.svg"
+full_disk 1 $mnist --batch 256 --steps 1 --save "$work/out-dir/m.safetensors"
+full_disk 1 train linear --plot "$work/out-dir/p.svg"
 # shellcheck disable=SC2086
-full_disk $mnist --batch 256 --steps 1 --checkpoint "$work/out-dir/c"
-rmdir "$work/out-dir/c" || fail "a full disk: $(ls -A "$work/out-dir/c") is left"
+full_disk 1 $mnist --batch 256 --steps 1 --checkpoint "$work/out-dir/c/d"
+for option in log timeline checkpoint tensorboard; do full_disk 0 train linear --$option "$work/out-dir/o"; done
+full_disk 0 train linear --tensorboard "$work/out-dir/a/b/c"
 [ -z "$(ls -A "$work/out-dir")" ] || fail "a full disk: $(ls -A "$work/out-dir") is left"
-full_disk train linear --log "$work/out-dir/l.jsonl"
-full_disk train linear --timeline "$work/out-dir/t.json"
+mkdir "$work/out-dir/mine" # which others made stays
+full_disk 0 train linear --checkpoint "$work/out-dir/mine/c" --tensorboard "$work/out-dir/mine"
+rmdir "$work/out-dir/mine" || fail "a full disk: $(ls -A "$work/out-dir/mine") is left"
+full_disk 1 train linear --timeline "$work/out-dir/t.json"
+cp "$work/out-dir/t.json" "$work/out"
+expect_json "len(data) > 3"
+rm "$work/out-dir/t.json"
+full_disk 1 train linear --log "$work/out-dir/l.jsonl"
 for file in "$work"/out-dir/*; do
   [ ! -s "$file" ] || [ -z "$(tail -c 1 "$file" | tr -d '\n}')" ] || fail "a full disk: $file ends in $(tail -c 20 "$file")"
 done
@@ -150,6 +174,12 @@ expect_json "data['collective'] == 'reduce-to-one' and data['steps'] == 3 and da
 expect_status 0 train linear --lr 1e30
 expect_output "loss nan"
 grep -q "warning: the loss is no number any more; a smaller --lr may help" "$work/err" || fail "no warning: $(cat "$work/err")"
+echo good >"$work/good.safetensors"
+expect_status 1 train linear --lr 1e30 --quiet --save "$work/good.safetensors"
+grep -q "the model was not saved: it can only say NaN" "$work/err" || fail "no reason: $(cat "$work/err")"
+[ "$(cat "$work/good.safetensors")" = good ] || fail "a model of NaN took the place of another"
+expect_status 0 train linear --scale-lr linear
+expect_output "not scaled for one replica"
 expect_status 0 train linear --quiet
 [ ! -s "$work/out" ] && [ ! -s "$work/err" ] || fail "--quiet is not: $(cat "$work/out" "$work/err")"
 expect_status 0 train linear
@@ -247,6 +277,18 @@ cmp -s "$work/whole.safetensors" "$work/parts.safetensors" || fail "25 steps are
 expect_status 0 $once --steps 25 --checkpoint "$work/steps" --resume --json
 expect_json "data['steps'] == 25 and data['samples_per_second'] is None"
 
+# Where it goes on from is told, and so is that nothing is left to do.
+last_checkpoint=$(find "$work/steps" -name 'checkpoint-*.safetensors' | sort | tail -n 1)
+# shellcheck disable=SC2086
+expect_status 0 $mnist --batch 128 --seed 3 --steps 26 --checkpoint "$work/steps" --resume
+grep -qF "the training goes on from $last_checkpoint: epoch" "$work/err" || fail "from where? $(cat "$work/err")"
+expect_status 0 train linear --epochs 2 --checkpoint "$work/done" --quiet
+expect_status 0 train linear --epochs 2 --checkpoint "$work/done" --resume
+expect_output "Nothing was left to do: step 200 had been reached before"
+expect_output "After 2 epochs, 200 steps: loss 0.0000"
+expect_status 0 train linear --epochs 2 --checkpoint "$work/done" --resume --json
+expect_json "data['steps'] == 200 and data['epochs'] == 2"
+
 # A signal lets it write a checkpoint, from which it goes on to what it would have come to.
 for signal in INT:130 TERM:143; do
   folder=$work/signal-${signal%:*}
@@ -271,6 +313,12 @@ expect_status 0 train linear --steps 3 --lr 0.01 --checkpoint "$work/rate" --qui
 expect_status 0 train linear --steps 5 --checkpoint "$work/rate" --resume --log "$work/log" --quiet
 grep -q '^{"epoch".*"learning_rate": 0.01[,0-9]' "$work/log" || fail "it went on with another rate: $(tail -n 1 "$work/log")"
 expect_status 0 train linear --steps 7 --lr 0.2 --checkpoint "$work/rate" --resume --log "$work/log" --quiet
+# A checkpoint is no model, and nobody has to guess what to do with one.
+for arguments in "eval" "train linear --quiet --init"; do
+  # shellcheck disable=SC2086
+  expect_error 1 "7.safetensors is a checkpoint, the state of a training, and not a saved model: go on from it" \
+    $arguments "$work/rate/checkpoint-000000000007.safetensors"
+done
 tail -n 1 "$work/log" | grep -q '"learning_rate": 0.2' || fail "--lr does not hold for a training that goes on: $(tail -n 1 "$work/log")"
 
 # Of numbers that are none there is no checkpoint, and none is promised.
@@ -364,6 +412,8 @@ export HELIO_DATA_DIR=$small
 expect_status 0 train --model "$work/model.json" --data mnist --batch 128 --epochs 1
 expect_output "sparse_categorical_crossentropy (by the last layer and the labels; --loss chooses another), adam"
 expect_error 2 "unknown set of data 'mnits'; did you mean 'mnist'?" train --model "$work/model.json" --data mnits
+expect_error 2 "unknown set of data 'nosuch'; 'helio data list' lists those that there are" \
+  train --model "$work/model.json" --data nosuch
 # A model of one's own on a known set: what it says of the set's inputs is what evaluation counts.
 sed 's/"fashion-mnist"/"mine"/' "$work/model.json" >"$work/mine.json"
 expect_status 0 train --model "$work/mine.json" --data mnist --batch 128 --epochs 2 --quiet --save "$work/mine.safetensors"
@@ -432,13 +482,27 @@ expect_json "data['loss'] < 1e-3 and len(data['devices']) == 2"
 printf 'a,b,label\n1,x,0\n2,y,1\n' >"$work/words.csv"
 expect_error 1 "$work/words.csv" train --model "$work/own.json" --data "$work/words.csv"
 printf 'a,b,label\n' >"$work/empty.csv"
-expect_error 1 "$work/empty.csv" train --model "$work/own.json" --data "$work/empty.csv"
+expect_error 1 "$work/empty.csv: there are no rows in it but the line of names" \
+  train --model "$work/own.json" --data "$work/empty.csv"
 expect_error 1 "a sample of the data has the shape (2,), the model takes (28, 28, 1)" \
   train --model "$work/model.json" --data "$work/sides.csv"
 echo a >"$work/one.csv"
 expect_error 1 "features and a label are needed" train --model "$work/own.json" --data "$work/one.csv"
 expect_error 2 "--data takes an .npz, .csv or .tsv file or the name of a set here" \
   train --model "$work/own.json" --data "$work/own.json"
+expect_error 2 "--data $work/out-dir: a folder is for recipes; HELIO_DATA_DIR=$work/out-dir lets a set be found there" \
+  train --model "$work/own.json" --data "$work/out-dir"
+own_model 100000000 softmax >"$work/two.json"
+HELIO_MEMORY_LIMIT=64M expect_error 1 \
+  "the model is too large: there is no memory for its variable dense/kernel of shape (2, 100000000): out of memory on" \
+  summary "$work/two.json"
+own_model 2 softmax >"$work/two.json"
+printf '%s\n' a,b,label 1,2,0 3,4,0.5 >"$work/half.csv"
+expect_error 1 "the labels are not classes: the model tells 2 of them, whole numbers from 0 to 1, but there is 0.5" \
+  train --model "$work/two.json" --data "$work/half.csv"
+printf '%s\n' a,b,label 1,2,0.0 3,4,1.0 >"$work/half.csv"
+expect_error 1 "the labels are float32: classes are whole numbers of an integer type, from 0 to 1" \
+  train --model "$work/two.json" --data "$work/half.csv"
 expect_error 1 "has neither x_train and y_train nor x and y" train --model "$work/own.json" --data "$golden/data/deflated.npz"
 if python3 -c '' 2>/dev/null; then
   # Functional ones, as Keras 3 has written them.

@@ -57,6 +57,23 @@ for pair in cuda:nccl hip:rccl; do
   train $backend "--fault lost:launch:30@0" $three
   expect 0 $? "lost replica 0 (" "Training goes on with 2 replicas" "6 steps"
 
+  # An old library knows no group of aborts. gpusim tells if it is asked for one, or for ranks one by one.
+  # shellcheck disable=SC2086
+  train $backend "--nccl 21003 --fault collective:3@1" $three
+  expect 0 $? "lost replica 1 (" "Training goes on with 2 replicas" "6 steps"
+
+  # One rank's communicator cannot be made: those of the others are given back.
+  for version in 22809 21003; do
+    # shellcheck disable=SC2086
+    train $backend "--nccl $version --fault communicator:1@1" $three
+    expect 1 $? "communicators could not be made: $title says: unhandled cuda error"
+  done
+
+  # The library has no memory for its buffers, on a card that is well: that is no lost card.
+  # shellcheck disable=SC2086
+  train $backend "--fault connect:1@1" $three
+  expect 1 $? "the part of rank 1 failed in a collective: $title says: unhandled cuda error" "no memory for buffers" -lost
+
   # Parts of one card, a processor among them, a library that is too old: the reason, and another collective.
   train $backend "" --logical gpu:0=2 --devices gpu:0,gpu:1
   expect 0 $? "WARNING:helio:$name: $title is not supported when using virtual GPUs, falling back to reduction to one device" \
@@ -69,5 +86,30 @@ for pair in cuda:nccl hip:rccl; do
   train $backend "" --logical gpu:0=2 --devices gpu:0,gpu:1 --collective $name
   expect 1 $? "the collective $name cannot serve these devices: $title is not supported when using virtual GPUs"
 done
+
+# A library that the system does not find is looked for where the backend looks for its own.
+home=$(mktemp -d) || exit 1
+trap 'rm -rf "$log" "$home"' EXIT
+mkdir "$home/lib64" "$home/lib"
+ln -s "$build/tests/gpusim/libs/libnccl.so.2" "$home/lib64"
+ln -s "$build/tests/gpusim/libs/librccl.so.1" "$home/lib"
+for case in cuda:nccl:CUDA_PATH cuda:nccl:CUDA_HOME hip:rccl:ROCM_PATH hip:rccl:CONDA_PREFIX; do
+  IFS=: read -r backend name variable <<<"$case"
+  export "$variable=$home"
+  # shellcheck disable=SC2086
+  train "$backend" "--fault missing:libnccl.so.2,missing:librccl.so.1" $three
+  expect 0 $? "sums by $name"
+  unset "$variable"
+done
+
+# Who asks for the processor alone gets nothing of the vendors' opened, which takes long and may not even end well.
+HELIO_BACKEND=cpu HELIO_PLUGIN_PATH=$build/backends/cuda/.libs:$build/backends/hip/.libs:$build/backends/cpu/.libs:$collectives \
+  LD_DEBUG=files timeout 120 "$run" --cuda 2 --hip 2 "$helio" devices >"$log" 2>&1
+expect 0 $? "calling init: $build/collectives/nccl/.libs/rccl.so" "-calling init: $build/tests/gpusim"
+
+# One of another ROCm brings its own runtime along, which knows nothing of our devices.
+# shellcheck disable=SC2086
+HELIO_RCCL_LIBRARIES=$build/tests/gpu/beside train hip "--fault missing:librccl.so.1" $three
+expect 0 $? "beside/librccl.so.1 was built for another runtime" "sums by ring"
 [ $bad -ne 0 ] || echo "NCCL and RCCL serve, refuse and fail as they should"
 exit $bad

@@ -479,10 +479,11 @@ static void test_the_report_of_out_of_memory(void **state) {
   assert_null(hi_arena_allocate(arena, 3 * MIB / 2 + 3 * MIB, HI_STREAM_COMPUTE, "Concat"));
   assert_int_equal(helio_error_take(&error), HELIO_OUT_OF_MEMORY);
   assert_string_equal(
-      error.message, "out of memory on /device:TEST:0: Concat asked for 4.5 MiB; limit 20.0 MiB, in use 18.0 MiB, "
-                     "reserved 20.0 MiB, largest free piece 2.0 MiB; largest holders: MatMul 7.0 MiB in 2, Add 5.0 MiB "
-                     "in 1, Sum 3.0 MiB in 1, Cast 2.0 MiB in 1, Fill 1.0 MiB in 1. Use smaller batches, or raise "
-                     "HELIO_MEMORY_LIMIT or HELIO_MEMORY_FRACTION");
+      error.message,
+      "out of memory on /device:TEST:0: Concat asked for 4.5 MiB; limit 20.0 MiB, in use 18.0 MiB, "
+      "reserved 20.0 MiB, largest free piece 2.0 MiB; largest holders: MatMul 7.0 MiB in 2, Add 5.0 MiB "
+      "in 1, Sum 3.0 MiB in 1, Cast 2.0 MiB in 1, Fill 1.0 MiB in 1. Use smaller batches or a smaller model, or raise "
+      "HELIO_MEMORY_LIMIT or HELIO_MEMORY_FRACTION");
   for (size_t i = 0; i < COUNT_OF(holders); i++) hi_block_release(blocks[i]);
   assert_null(hi_arena_allocate(arena, GIB, HI_STREAM_COMPUTE, "Concat"));
   expect_error(HELIO_OUT_OF_MEMORY, "largest free piece 20.0 MiB; largest holders: none.");

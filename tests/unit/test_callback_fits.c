@@ -37,12 +37,11 @@ static helio_model *make_model(double rate) {
 
 #define VALIDATED .validation_x = column(xs), .validation_y = column(ys)
 
-static json_t *read_json(const char *path, const char *rest) {
+static json_t *read_json(const char *path) {
   size_t bytes;
   json_error_t error;
   char *text = (char *)read_all(path, &bytes);
-  memcpy(text + bytes, rest, strlen(rest));
-  json_t *value = json_loadb(text, bytes + strlen(rest), JSON_REJECT_DUPLICATES, &error);
+  json_t *value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
   if (!value) fail_msg("%s: %s, byte %d", path, error.text, error.position);
   free(text);
   return value;
@@ -433,7 +432,7 @@ static void draw_fit(int replicas) {
   helio_model *model = NULL;
   HELIO_SCOPE(strategy) model = make_model(0.1);
   assert_made(FIT(model, VALIDATED, .callbacks = {helio_timeline(path)}));
-  json_t *events = read_json(path, "");
+  json_t *events = read_json(path);
   tracks all = {0};
   for (size_t i = 0; i < json_array_size(events); i++) take_event(&all, json_array_get(events, i));
   assert_int_equal(all.input, EPOCHS * STEPS);
@@ -453,7 +452,7 @@ static void test_timeline(void **state) {
 }
 
 static helio_status look_at_trace(void *user, helio_training *t) {
-  json_t *events = read_json(user, "]"); /* which closing will add */
+  json_t *events = read_json(user);
   size_t spans = 0;
   for (size_t i = 0; i < json_array_size(events); i++) {
     const char *name = text_in(json_array_get(events, i), "name");
@@ -471,7 +470,7 @@ static void test_timeline_meanwhile(void **state) {
   char *path = strdup(in_folder("trace.json"));
   assert_made(
       FIT(model, .callbacks = {helio_timeline(path), helio_callback(.user = path, .epoch_end = look_at_trace)}));
-  json_decref(read_json(path, ""));
+  json_decref(read_json(path));
   free(path);
   helio_release(model);
 }
@@ -498,7 +497,7 @@ static void lose_device(const char *rule) {
     json_t *lines = read_lines(in_folder("log"));
     assert_int_equal(json_array_size(lines), EPOCHS * (STEPS + 1));
     json_decref(lines);
-    json_decref(read_json(in_folder("trace"), ""));
+    json_decref(read_json(in_folder("trace")));
     assert_ok(helio_load_weights(model, in_folder("model")));
     helio_release(model);
   }

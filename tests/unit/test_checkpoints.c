@@ -3,6 +3,7 @@
  * often a process that writes is killed (10). HELIO_TEST_KEEP=FOLDER keeps a checkpoint there that Python should be
  * able to read (golden/train/make_checkpoint.py --check FOLDER). */
 #include "checkpoint_folder.h"
+#include "data/folder.h"
 
 /* ---- writing and finding ---- */
 
@@ -77,6 +78,29 @@ static void folders_are_made(void **state) {
   remove_folder(folder);
   remove_folder(top);
   memcpy(folder, top, sizeof folder);
+}
+
+/* What was made on the way to a folder that cannot be made is removed, but not what was there. */
+static void folders_on_the_way_are_removed(void **state) {
+  (void)state;
+  char deep[600], *last;
+  int made = -1;
+  assert_int_equal(mkdir(path_in("there"), 0700), 0);
+  snprintf(deep, sizeof deep, "%s/there/a//b/", folder);
+  last = deep + strlen(deep);
+  memset(last, 'x', 300); /* longer than a name may be */
+  last[300] = 0;
+  assert_int_equal(hi_folder_make(deep, &made), HELIO_IO_FAILURE);
+  expect_error(HELIO_IO_FAILURE, "cannot be made: File name too long");
+  assert_int_equal(made, 0);
+  assert_false(exists(path_in("there/a")));
+  assert_true(exists(path_in("there")));
+  *last = 0;
+  assert_ok(hi_folder_make(deep, &made));
+  assert_int_equal(made, 2);
+  hi_folders_remove_empty(deep, made);
+  assert_false(exists(path_in("there/a")));
+  assert_true(exists(path_in("there")));
 }
 
 static void a_relative_folder(void **state) {
@@ -226,6 +250,19 @@ static void damaged_ones_are_left_alone(void **state) {
   assert_ok(write_step(8, 2));
   STEPS(2, 5, 6, 7, 8); /* 8 and 6 are the last two */
   assert_int_equal(last_step(), 8);
+  /* Once is enough. */
+  for (int64_t step = 2; step <= 7; step++) {
+    assert_int_equal(lines_with("passed over", checkpoint(step)), step == 2 || step == 5 || step == 7);
+  }
+}
+
+static void who_was_told_when_reading_is_not_told_again(void **state) {
+  (void)state;
+  for (int64_t step = 1; step <= 3; step++) assert_ok(write_step(step, 0));
+  damage(3);
+  assert_int_equal(last_step(), 2);
+  for (int64_t step = 4; step <= 6; step++) assert_ok(write_step(step, 2));
+  assert_int_equal(lines_with("passed over", checkpoint(3)), 1);
 }
 
 /* Training went on from the one before, and comes to the same step once more. */
@@ -573,12 +610,14 @@ int main(void) {
       FOLDER_TEST(a_step_is_replaced),
       FOLDER_TEST(so_many_are_kept),
       FOLDER_TEST(folders_are_made),
+      FOLDER_TEST(folders_on_the_way_are_removed),
       FOLDER_TEST(a_relative_folder),
       FOLDER_TEST(wrong_arguments),
       FOLDER_TEST(python_agrees),
       FOLDER_TEST(every_byte_counts),
       FOLDER_TEST(only_damaged_ones_are_an_error),
       FOLDER_TEST(damaged_ones_are_left_alone),
+      FOLDER_TEST(who_was_told_when_reading_is_not_told_again),
       FOLDER_TEST(a_damaged_one_keeps_its_bytes),
       FOLDER_TEST(a_damaged_one_gets_one_more_name),
       FOLDER_TEST(other_names_are_not_looked_at),

@@ -111,6 +111,8 @@ static void test_files_with_nothing_in_them(void **state) {
   assert_made(csv);
   assert_int_equal(helio_csv_rows(csv), 0);
   assert_int_equal(helio_csv_columns(csv), 2);
+  assert_null(helio_csv_column(csv, "a"));
+  expect_error(HELIO_BAD_DATA, "t.csv: there are no rows in it but the line of names");
   csv = READ("", .no_header = true);
   assert_made(csv);
   assert_int_equal(helio_csv_rows(csv), 0);

@@ -370,6 +370,7 @@ static void test_unknown_variables_are_warned_of(void **state) {
   setenv("HELIO_BACKEN", "cpu", 1);
   setenv("HELIO_memory_groth", "1", 1);
   setenv("HELIO_CPU_IAS", "auto", 1);
+  setenv("HELIO_DATA", "/somewhere", 1);
   setenv("HELIO_XYZZY_PLUGH_QUUX", "", 1);
   setenv("HELIO_TEST_OF_MINE", "1", 1);
   setenv("HELIOS", "1", 1);
@@ -383,13 +384,14 @@ static void test_unknown_variables_are_warned_of(void **state) {
   assert_logged("WARNING:helio:", "HELIO_BACKEN is set but means nothing; did you mean HELIO_BACKEND?");
   assert_logged("WARNING:helio:", "HELIO_memory_groth is set but means nothing; did you mean HELIO_MEMORY_GROWTH?");
   assert_logged("WARNING:helio:", "HELIO_CPU_IAS is set but means nothing; did you mean HELIO_CPU_ISA?");
+  assert_logged("WARNING:helio:", "HELIO_DATA is set but means nothing; did you mean HELIO_DATA_DIR?");
   assert_logged("WARNING:helio:", "HELIO_XYZZY_PLUGH_QUUX is set but means nothing");
   assert_int_equal(lines_with("HELIO_XYZZY_PLUGH_QUUX", "did you mean"), 0);
   assert_logged("WARNING:helio:", "HELIO_XXXXXXXX");
   assert_not_logged("HELIO_TEST_");
   assert_not_logged("HELIOS");
   assert_not_logged("helio_backend");
-  assert_int_equal(seen.count, 5);
+  assert_int_equal(seen.count, 6);
 }
 
 static void test_known_variables_are_not(void **state) {
@@ -449,7 +451,7 @@ static void test_sizes(void **state) {
 
 static void test_nearest(void **state) {
   static const char *const names[] = {
-      "cpu", "cuda", "hip", "opencl", "HELIO_BACKEND", "HELIO_LOG", "HELIO_LOG_PLACEMENT"};
+      "cpu", "cuda", "hip", "opencl", "HELIO_BACKEND", "HELIO_LOG", "HELIO_LOG_PLACEMENT", "HELIO_DATA_DIR"};
   static const struct {
     const char *word, *nearest;
   } rows[] = {
@@ -462,6 +464,8 @@ static void test_nearest(void **state) {
       {"openlc", "opencl"},
       {"HELIO_BACKEN", "HELIO_BACKEND"},
       {"HELIO_LOG_PLACMENT", "HELIO_LOG_PLACEMENT"},
+      {"HELIO_DATA", "HELIO_DATA_DIR"}, /* though HELIO_LOG differs by fewer letters */
+      {"HELIO_DAT", "HELIO_LOG"},       /* no whole part */
       {"vulkan", NULL},
       {"metal", NULL},
       {"somethingelse", NULL},

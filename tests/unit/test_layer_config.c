@@ -180,7 +180,7 @@ static const wrong wrong_text[] = {
     {"Dense", "", HELIO_INVALID_ARGUMENT, "layer Dense is not a JSON object"},
     {"Desne", "{}", HELIO_NOT_SUPPORTED, "no layer of class 'Desne'; did you mean 'Dense'?"},
     {"InputLayer", "{\"batch_shape\": [null, 3]}", HELIO_NOT_SUPPORTED, "no layer of class 'InputLayer'"},
-    {"Dense", "{}", HELIO_INVALID_ARGUMENT, "units is 0"},
+    {"Dense", "{}", HELIO_INVALID_ARGUMENT, "the key 'units' is missing"},
     {"Dense", "{\"units\": 3, \"name\": \"a/b\"}", HELIO_INVALID_ARGUMENT, "'a/b'"},
     {"Dense", NULL, HELIO_INVALID_ARGUMENT, "the config is NULL"},
     {NULL, "{}", HELIO_INVALID_ARGUMENT, "the class is NULL"},

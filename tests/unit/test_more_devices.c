@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* More devices shorten the epoch. The devices are wrapped: a kernel takes time in proportion to the samples, and no
  * core, so that it shows on any machine whether replicas work at the same time. */
-#include <math.h>
 #include <time.h>
 
 #include "wrapped.h"
 
 enum { FEATURES = 16, CLASSES = 4, BATCH = 256, STEPS = 4, LAYERS = 2, ATTEMPTS = 3 };
 
-/* Nanoseconds that a kernel takes for each sample, long enough that the library's own work does not matter, and kernels
- * of a step that at least take it: a layer's product and the gradients of its weights and of its bias. */
+/* Nanoseconds that a kernel takes for each sample, at first: long enough that the library's own work does not matter.
+ * And kernels of a step that at least take it: a layer's product and the gradients of its weights and of its bias. */
 enum { TIME_OF_ROW = SANITIZED ? 480000 : 200000, SLOW_KERNELS = 3 * LAYERS };
 
 typedef struct trainer {
@@ -93,25 +92,28 @@ static double epoch_on(int replicas) {
   return seconds;
 }
 
-/* Other programs may have the machine meanwhile: the best of each counts. */
-static void more_devices_shorten_the_epoch(void **state) {
-  const double least = (double)STEPS * BATCH * SLOW_KERNELS * TIME_OF_ROW * 1e-9;
+/* Whether it is so with kernels that take so long. */
+static bool is_shorter_on_more(int time_of_row) {
+  const double least = (double)STEPS * BATCH * SLOW_KERNELS * time_of_row * 1e-9;
   char rules[40];
-  double one = INFINITY, two = INFINITY, four = INFINITY;
-  bool reached = false;
-  (void)state;
-  snprintf(rules, sizeof rules, "kernel:time=%d", TIME_OF_ROW);
+  snprintf(rules, sizeof rules, "kernel:time=%d", time_of_row);
   start_wrapped(rules);
-  for (int i = 0; i < ATTEMPTS && !reached; i++) {
-    one = fmin(one, epoch_on(1));
-    two = fmin(two, epoch_on(2));
-    four = fmin(four, epoch_on(4));
-    reached = two <= 0.55 * one && four <= 0.30 * one;
-    print_message("an epoch on one, two and four devices: %.3f s, %.3f s (%.2f), %.3f s (%.2f)\n", one, two, two / one,
-                  four, four / one);
-    assert_true(one >= least);
-  }
-  assert_true(reached);
+  double one = epoch_on(1), two = epoch_on(2), four = epoch_on(4);
+  helio_shutdown();
+  print_message("an epoch on one, two and four devices: %.3f s, %.3f s (%.2f), %.3f s (%.2f)\n", one, two, two / one,
+                four, four / one);
+  assert_true(one >= least);
+  return two <= 0.55 * one && four <= 0.30 * one;
+}
+
+/* Other programs may have the machine meanwhile, and a thread that sleeps is woken late then: by so much for each
+ * kernel, however long it takes. So the next attempt is with longer ones. Replicas that worked in turn would take as
+ * long as one device in each. */
+static void more_devices_shorten_the_epoch(void **state) {
+  (void)state;
+  bool shorter = false;
+  for (int i = 0; i < ATTEMPTS && !shorter; i++) shorter = is_shorter_on_more(TIME_OF_ROW << i);
+  assert_true(shorter);
 }
 
 int main(void) {

@@ -3,6 +3,8 @@
  * summary_subclass.json. */
 #include <fcntl.h>
 #include <jansson.h>
+#include <pty.h>
+#include <termios.h>
 
 #include "nn/model.h"
 #include "summary_models.h"
@@ -286,6 +288,72 @@ static void test_printed(void **state) {
   helio_release(model);
 }
 
+/* ---- a terminal ---- */
+
+/* What a terminal so wide is shown, in this locale; to be freed. */
+static char *shown_on_terminal(helio_model *model, int columns, const char *locale) {
+  struct winsize size = {.ws_row = 24, .ws_col = (unsigned short)columns};
+  struct termios raw;
+  char *text = calloc(1, 1 << 16);
+  int terminal, program, kept = dup(STDOUT_FILENO);
+  assert_int_equal(openpty(&terminal, &program, NULL, NULL, &size), 0);
+  assert_int_equal(tcgetattr(program, &raw), 0);
+  cfmakeraw(&raw); /* lines end as they were written */
+  assert_int_equal(tcsetattr(program, TCSANOW, &raw), 0);
+  setenv("LC_ALL", locale, 1);
+  fflush(stdout);
+  assert_true(dup2(program, STDOUT_FILENO) >= 0);
+  helio_status status = helio_model_summary(model);
+  assert_true(dup2(kept, STDOUT_FILENO) >= 0);
+  assert_ok(status);
+  assert_int_equal(fcntl(terminal, F_SETFL, O_NONBLOCK), 0);
+  ssize_t got, bytes = 0;
+  while ((got = read(terminal, text + bytes, (size_t)((1 << 16) - 1 - bytes))) > 0) bytes += got;
+  close(terminal);
+  close(program);
+  close(kept);
+  return text;
+}
+
+/* As wide as Keras makes it where there is no terminal, or as fits. */
+static void test_on_a_terminal(void **state) {
+  (void)state;
+  static const int widths[][2] = {{200, 0}, {80, 0}, {76, 0}, {75, 75}, {40, 40}, {24, 24}, {10, 24}, {1, 24}};
+  helio_model *models[] = {linear(), shared()};
+  for (size_t i = 0; i < COUNT_OF(widths) * COUNT_OF(models); i++) {
+    helio_model *model = models[i % COUNT_OF(models)];
+    const int *width = widths[i / COUNT_OF(models)];
+    char *shown = shown_on_terminal(model, width[0], "en_US.UTF-8");
+    assert_text("on a terminal", helio_model_summary_text(model, width[1]), shown);
+    free(shown);
+  }
+  for (size_t i = 0; i < COUNT_OF(models); i++) helio_release(models[i]);
+}
+
+static void test_on_a_terminal_without_utf8(void **state) {
+  (void)state;
+  helio_model *model = helio_sequential(
+      {helio_dense(1, .name = "gr\303\266\303\237e_\346\227\245"), helio_dense(1, .name = "a_long_name_for_a_layer")},
+      .input_shape = HELIO_SHAPE(1), .name = "line");
+  assert_made(model);
+  assert_text("without UTF-8", shown_on_terminal(model, 40, "C"),
+              "Model: \"line\"\n"
+              "+-----------------+------------+-------+\n"
+              "|                 | Output     | Param |\n"
+              "| Layer (type)    | Shape      |     # |\n"
+              "+-----------------+------------+-------+\n"
+              "| gr??e_??        | (None, 1)  |     2 |\n"
+              "| (Dense)         |            |       |\n"
+              "+-----------------+------------+-------+\n"
+              "| a_long_name_fo. | (None, 1)  |     2 |\n"
+              "| (Dense)         |            |       |\n"
+              "+-----------------+------------+-------+\n"
+              " Total params: 4 (16.00 B)\n"
+              " Trainable params: 4 (16.00 B)\n"
+              " Non-trainable params: 0 (0.00 B)\n");
+  helio_release(model);
+}
+
 /* ---- wrong use ---- */
 
 static void assert_no_summary(helio_model *model, helio_status status, const char *part) {
@@ -331,9 +399,19 @@ static void test_wrong_use(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_summaries), TEST(test_more_summaries),      TEST(test_question_marks), TEST(test_reuters),
-      TEST(test_mnist),     TEST(test_layer_of_two_models), TEST(test_all_lengths),    TEST(test_broken_names),
-      TEST(test_printed),   TEST(test_not_built),           TEST(test_wrong_use),
+      TEST(test_summaries),
+      TEST(test_more_summaries),
+      TEST(test_question_marks),
+      TEST(test_reuters),
+      TEST(test_mnist),
+      TEST(test_layer_of_two_models),
+      TEST(test_all_lengths),
+      TEST(test_broken_names),
+      TEST(test_printed),
+      TEST(test_not_built),
+      TEST(test_wrong_use),
+      TEST(test_on_a_terminal),
+      TEST(test_on_a_terminal_without_utf8),
   };
   remember_environment();
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include "data_files.h"
 #include "failing_memory.h"
+#include "train/output_file.h"
 
 static char folder[64], path[100];
 
@@ -38,14 +39,11 @@ static hi_trace_file *open_trace(void) {
 
 /* ---- a reader ---- */
 
-/* The events of a file whose text goes on with `rest`. */
-static json_t *read_events(const char *rest) {
+static json_t *read_events(void) {
   size_t bytes;
   json_error_t error;
   char *text = (char *)read_all(path, &bytes);
-  assert_true(bytes + strlen(rest) < 1 << 20);
-  memcpy(text + bytes, rest, strlen(rest));
-  json_t *events = json_loadb(text, bytes + strlen(rest), JSON_REJECT_DUPLICATES, &error);
+  json_t *events = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
   if (!events) fail_msg("%s, byte %d of %zu", error.text, error.position, bytes);
   assert_true(json_is_array(events));
   free(text);
@@ -104,7 +102,7 @@ static void test_all_kinds_of_events(void **state) {
   assert_ok(hi_trace_file_name(file, INT_MAX, "last"));
   assert_ok(hi_trace_file_span(file, INT_MAX, "", 0, 0));
   assert_ok(hi_trace_file_close(file));
-  json_t *events = read_events("");
+  json_t *events = read_events();
   assert_int_equal(json_array_size(events), 6);
   expect_common(json_array_get(events, 0), "M", 4);
   expect_name(json_array_get(events, 0), "process_name", "training");
@@ -122,7 +120,7 @@ static void test_all_kinds_of_events(void **state) {
 static void test_empty_trace(void **state) {
   (void)state;
   assert_ok(hi_trace_file_close(open_trace()));
-  json_t *events = read_events("");
+  json_t *events = read_events();
   assert_int_equal(json_array_size(events), 1);
   json_decref(events);
   assert_ok(hi_trace_file_close(NULL));
@@ -168,7 +166,7 @@ static void test_hostile_names(void **state) {
   }
   assert_ok(hi_trace_file_span(file, 1, "a\177b", 1, 1));
   assert_ok(hi_trace_file_close(file));
-  json_t *events = read_events("");
+  json_t *events = read_events();
   assert_int_equal(json_array_size(events), 2 + 3 * COUNT_OF(hostile));
   for (size_t i = 0; i < COUNT_OF(hostile); i++) {
     expect_name(json_array_get(events, 1 + 3 * i), "thread_name", hostile[i]);
@@ -192,7 +190,7 @@ static void test_long_names(void **state) {
   assert_ok(hi_trace_file_span(file, 0, name, 1, 1));
   assert_ok(hi_trace_file_span(file, 0, "behind", 2, 1));
   assert_ok(hi_trace_file_close(file));
-  json_t *events = read_events("");
+  json_t *events = read_events();
   expect_span(json_array_get(events, 1), 0, "before", 0, 1e6);
   expect_span(json_array_get(events, 2), 0, name, 1e6, 1e6);
   expect_span(json_array_get(events, 3), 0, "behind", 2e6, 1e6);
@@ -206,7 +204,7 @@ static void test_name_of_the_process(void **state) {
   hi_trace_file *file = hi_trace_file_open(path, hostile[0]);
   assert_made(file);
   assert_ok(hi_trace_file_close(file));
-  json_t *events = read_events("");
+  json_t *events = read_events();
   expect_name(json_array_get(events, 0), "process_name", hostile[0]);
   json_decref(events);
 }
@@ -232,7 +230,7 @@ static void test_refused_events(void **state) {
   refuse(hi_trace_file_counter(file, "a\355\240\200", 1, 1), "trace.json: a name is not UTF-8");
   assert_ok(hi_trace_file_span(file, 0, "good", 1, 1));
   assert_ok(hi_trace_file_close(file));
-  json_t *events = read_events("");
+  json_t *events = read_events();
   assert_int_equal(json_array_size(events), 2);
   expect_span(json_array_get(events, 1), 0, "good", 1e6, 1e6);
   json_decref(events);
@@ -253,7 +251,7 @@ static void write_counters(void) {
 }
 
 static void check_counters(void) {
-  json_t *events = read_events("");
+  json_t *events = read_events();
   assert_int_equal(json_array_size(events), 2 + COUNT_OF(values));
   for (size_t i = 0; i < COUNT_OF(values); i++) {
     expect_counter(json_array_get(events, 1 + i), "c", (double)i * 1e6, values[i]);
@@ -290,7 +288,7 @@ static void test_times(void **state) {
     assert_ok(hi_trace_file_span(file, 0, "inner", inner, end - inner));
   }
   assert_ok(hi_trace_file_close(file));
-  json_t *events = read_events("");
+  json_t *events = read_events();
   expect_span(json_array_get(events, 1), 0, "s", 3000000000000.001, 1);
   expect_span(json_array_get(events, 2), 0, "s", 4e15, 1e6);
   for (size_t i = 0; i < PAIRS; i++) {
@@ -320,7 +318,7 @@ static void test_what_a_dying_program_leaves(void **state) {
   (void)state;
   int ended = run_in_child(die_after_flush, NULL);
   assert_true(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
-  json_t *events = read_events("]");
+  json_t *events = read_events();
   assert_int_equal(json_array_size(events), 5001);
   assert_true(number_of(json_array_get(events, 5000), "ts") == 4999e6);
   json_decref(events);
@@ -334,7 +332,7 @@ static void test_reader_sees_whole_events(void **state) {
   for (int i = 1; i <= 3000; i++) {
     assert_ok(hi_trace_file_span(file, 0, i % 5 ? "step" : "a longer name", i, 1));
     if (i % 200) continue;
-    json_t *events = read_events("]");
+    json_t *events = read_events();
     most = json_array_size(events);
     json_decref(events);
   }
@@ -379,7 +377,8 @@ static bool limit_files(rlim_t bytes) {
 static bool says_full(helio_status status) {
   helio_error error;
   CHILD_CHECK(status == HELIO_IO_FAILURE && helio_error_take(&error) == status);
-  CHILD_CHECK(strstr(error.message, "/trace.json: writing failed: File too large"));
+  CHILD_CHECK(
+      strstr(error.message, "/trace.json: writing failed: File too large; make room there, or name another place"));
   return true;
 }
 
@@ -428,15 +427,81 @@ static bool fail_at_close(void *argument) {
 static void test_full_disk(void **state) {
   (void)state;
   struct stat about;
-  assert_int_equal(run_in_child(open_in_no_space, NULL), 0);
   assert_int_equal(run_in_child(fill_the_disk, NULL), 0);
   assert_int_equal(stat(path, &about), 0);
   assert_in_range(about.st_size, 100000 - 200, 100000);
-  FILE *file = fopen(path, "r");
-  assert_int_equal(fseek(file, -1, SEEK_END), 0);
-  assert_int_equal(fgetc(file), '}'); /* no record is cut short */
-  fclose(file);
+  json_t *events = read_events();
+  size_t count = json_array_size(events);
+  assert_true(number_of(json_array_get(events, count - 1), "ts") == (double)(count - 2) * 1e6); /* none is missing */
+  json_decref(events);
   assert_int_equal(run_in_child(fail_at_close, NULL), 0);
+  json_decref(read_events());
+}
+
+/* A file that was there is not removed. */
+static void test_no_space_for_the_first_event(void **state) {
+  (void)state;
+  struct stat about;
+  assert_int_equal(run_in_child(open_in_no_space, NULL), 0);
+  assert_int_equal(stat(path, &about), -1);
+  put_bytes(path, "old", 3);
+  assert_int_equal(run_in_child(open_in_no_space, NULL), 0);
+  assert_int_equal(stat(path, &about), 0);
+  assert_int_equal(about.st_size, 0);
+}
+
+static bool append_in_no_space(void *argument) {
+  static hi_output_file file;
+  (void)argument;
+  CHILD_CHECK(limit_files(4));
+  CHILD_CHECK(hi_output_file_create(&file, path, true) == HELIO_OK);
+  CHILD_CHECK(hi_output_file_put(&file, "new\n", 4) == HELIO_OK);
+  CHILD_CHECK(says_full(hi_output_file_close(&file)));
+  return true;
+}
+
+static void test_what_is_gone_on_with_stays(void **state) {
+  (void)state;
+  size_t bytes;
+  put_bytes(path, "old\n", 4);
+  assert_int_equal(run_in_child(append_in_no_space, NULL), 0);
+  unsigned char *text = read_all(path, &bytes);
+  assert_int_equal(bytes, 4);
+  assert_memory_equal(text, "old\n", 4);
+  free(text);
+}
+
+/* Wherever in a record, in its end or in the document's the space ends, what is left is whole. */
+static bool fill_so_many(void *argument) {
+  CHILD_CHECK(limit_files(*(rlim_t *)argument));
+  hi_trace_file *file = hi_trace_file_open(path, "p");
+  CHILD_CHECK(file);
+  helio_status status = hi_trace_file_span(file, 0, "first", 1, 1);
+  if (!status) status = hi_trace_file_flush(file);
+  if (!status) status = hi_trace_file_span(file, 0, "second", 2, 1);
+  if (!status) status = hi_trace_file_span(file, 0, "third", 3, 1);
+  if (!status) status = hi_trace_file_flush(file);
+  CHILD_CHECK(says_full(status) && says_full(hi_trace_file_close(file)));
+  return true;
+}
+
+static void test_space_for_any_number_of_bytes(void **state) {
+  (void)state;
+  size_t bytes;
+  hi_trace_file *file = open_trace();
+  assert_ok(hi_trace_file_close(file));
+  free(read_all(path, &bytes));
+  assert_int_equal(remove(path), 0);
+  rlim_t first = bytes - strlen("training") + strlen("p"), limit = first;
+  size_t found = 1;
+  for (; limit < first + 220; limit++) {
+    assert_int_equal(run_in_child(fill_so_many, &limit), 0);
+    json_t *events = read_events();
+    assert_in_range(json_array_size(events), found, found + 1);
+    found = json_array_size(events);
+    json_decref(events);
+  }
+  assert_in_range(found, 3, 4);
 }
 
 /* ---- no memory ---- */
@@ -466,7 +531,7 @@ static void test_no_memory(void **state) {
     expect_error(HELIO_OUT_OF_MEMORY, "trace.json: no memory for");
   }
   assert_true(done && failures >= 8);
-  json_t *events = read_events("");
+  json_t *events = read_events();
   assert_int_equal(json_array_size(events), 4);
   json_decref(events);
 }
@@ -482,7 +547,7 @@ static void test_span_without_memory(void **state) {
   expect_error(HELIO_OUT_OF_MEMORY, "trace.json: no memory for a trace");
   assert_ok(hi_trace_file_span(file, 0, "second", 1, 1));
   assert_ok(hi_trace_file_close(file));
-  json_t *events = read_events("");
+  json_t *events = read_events();
   assert_int_equal(json_array_size(events), 3);
   expect_span(json_array_get(events, 2), 0, "second", 1e6, 1e6);
   json_decref(events);
@@ -523,7 +588,7 @@ static void test_threads(void **state) {
   }
   assert_ok(hi_trace_file_close(file));
   int next[THREADS] = {0};
-  json_t *events = read_events("");
+  json_t *events = read_events();
   assert_int_equal(json_array_size(events), 1 + THREADS * (1 + EACH));
   for (size_t i = 1; i < json_array_size(events); i++) {
     const json_t *event = json_array_get(events, i);
@@ -551,6 +616,9 @@ int main(void) {
       FILE_TEST(test_reader_sees_whole_events),
       FILE_TEST(test_impossible_files),
       FILE_TEST(test_full_disk),
+      FILE_TEST(test_no_space_for_the_first_event),
+      FILE_TEST(test_what_is_gone_on_with_stays),
+      FILE_TEST(test_space_for_any_number_of_bytes),
       FILE_TEST(test_no_memory),
       FILE_TEST(test_span_without_memory),
       FILE_TEST(test_threads),

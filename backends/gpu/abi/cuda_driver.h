@@ -20,22 +20,33 @@ enum {
   CUDA_ABI_OUT_OF_MEMORY = 2,
   CUDA_ABI_NOT_INITIALIZED = 3,
   CUDA_ABI_STUB_LIBRARY = 34,
+  CUDA_ABI_DEVICE_UNAVAILABLE = 46,
   CUDA_ABI_NO_DEVICE = 100,
   CUDA_ABI_INVALID_DEVICE = 101,
   CUDA_ABI_INVALID_IMAGE = 200,
   CUDA_ABI_INVALID_CONTEXT = 201,
   CUDA_ABI_NO_BINARY_FOR_GPU = 209,
+  CUDA_ABI_ECC_UNCORRECTABLE = 214,
   CUDA_ABI_PEER_ACCESS_UNSUPPORTED = 217,
   CUDA_ABI_INVALID_PTX = 218,
+  CUDA_ABI_JIT_COMPILER_NOT_FOUND = 221,
   CUDA_ABI_UNSUPPORTED_PTX_VERSION = 222,
+  CUDA_ABI_JIT_COMPILATION_DISABLED = 223,
+  CUDA_ABI_OPERATING_SYSTEM = 304,
   CUDA_ABI_INVALID_HANDLE = 400,
+  CUDA_ABI_ILLEGAL_STATE = 401,
   CUDA_ABI_NOT_FOUND = 500,
   CUDA_ABI_NOT_READY = 600,
   CUDA_ABI_ILLEGAL_ADDRESS = 700,
   CUDA_ABI_LAUNCH_OUT_OF_RESOURCES = 701,
   CUDA_ABI_PEER_ACCESS_ALREADY_ENABLED = 704,
+  CUDA_ABI_TOO_MANY_PEERS = 711,
   CUDA_ABI_LAUNCH_FAILED = 719,
+  CUDA_ABI_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
+  CUDA_ABI_NOT_PERMITTED = 800,
+  CUDA_ABI_NOT_SUPPORTED = 801,
   CUDA_ABI_SYSTEM_DRIVER_MISMATCH = 803,
+  CUDA_ABI_STREAM_CAPTURE_UNSUPPORTED = 900,
   CUDA_ABI_UNKNOWN = 999,
 };
 
@@ -84,7 +95,6 @@ enum {
   X(abi_enum, cuDevicePrimaryCtxRetain, (struct CUctx_st **context, int device)) \
   X(abi_enum, cuDevicePrimaryCtxRelease_v2, (int device)) \
   X(abi_enum, cuCtxSetCurrent, (struct CUctx_st *context)) \
-  X(abi_enum, cuCtxGetCurrent, (struct CUctx_st **context)) \
   X(abi_enum, cuCtxSynchronize, (void)) \
   X(abi_enum, cuCtxEnablePeerAccess, (struct CUctx_st *peer, unsigned flags)) \
   X(abi_enum, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total)) \
@@ -110,13 +120,17 @@ enum {
   X(abi_enum, cuEventRecord, (struct CUevent_st *event, struct CUstream_st *stream)) \
   X(abi_enum, cuEventQuery, (struct CUevent_st *event)) \
   X(abi_enum, cuEventSynchronize, (struct CUevent_st *event)) \
-  X(abi_enum, cuEventElapsedTime, (float *milliseconds, struct CUevent_st *from, struct CUevent_st *to)) \
   X(abi_enum, cuModuleLoadData, (struct CUmod_st **module, const void *image)) \
   X(abi_enum, cuModuleUnload, (struct CUmod_st *module)) \
   X(abi_enum, cuModuleGetFunction, (struct CUfunc_st **function, struct CUmod_st *module, const char *name)) \
   X(abi_enum, cuLaunchKernel, (struct CUfunc_st *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, \
                                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, \
                                struct CUstream_st *stream, void **arguments, void **extra))
+
+/* Nobody but tests calls these. */
+#define CUDA_DRIVER_OTHER_FUNCTIONS(X) \
+  X(abi_enum, cuCtxGetCurrent, (struct CUctx_st **context)) \
+  X(abi_enum, cuEventElapsedTime, (float *milliseconds, struct CUevent_st *from, struct CUevent_st *to))
 /* clang-format on */
 
 #endif

@@ -24,9 +24,15 @@ typedef struct cudnn_abi_performance {
   int reserved[3];
 } cudnn_abi_performance;
 
-/* Numbers of cuDNN 9; those of 8 are others. Test against 0 and nothing else. */
+/* Numbers of cuDNN 9: a thousand for each kind of failure. */
 enum { CUDNN_ABI_NOT_INITIALIZED = 1001, CUDNN_ABI_BAD_PARAM = 2000, CUDNN_ABI_NOT_SUPPORTED = 3000 };
 enum { CUDNN_ABI_INTERNAL_ERROR = 4000, CUDNN_ABI_EXECUTION_FAILED = 5000 };
+enum { CUDNN_ABI_HOST_ALLOCATION_FAILED = 4003, CUDNN_ABI_DEVICE_ALLOCATION_FAILED = 4004 };
+
+/* Those of cuDNN 8. */
+enum { CUDNN_ABI_8_NOT_INITIALIZED = 1, CUDNN_ABI_8_ALLOC_FAILED = 2, CUDNN_ABI_8_BAD_PARAM = 3 };
+enum { CUDNN_ABI_8_INTERNAL_ERROR = 4 };
+enum { CUDNN_ABI_8_INVALID_VALUE = 5, CUDNN_ABI_8_ARCH_MISMATCH = 6, CUDNN_ABI_8_NOT_SUPPORTED = 9 };
 
 enum { CUDNN_ABI_FLOAT = 0, CUDNN_ABI_DOUBLE = 1, CUDNN_ABI_HALF = 2, CUDNN_ABI_INT8 = 3, CUDNN_ABI_INT32 = 4 };
 enum { CUDNN_ABI_BFLOAT16 = 9 };
@@ -52,7 +58,6 @@ enum { CUDNN_ABI_FILTER_WINOGRAD = 4, CUDNN_ABI_FILTER_WINOGRAD_NONFUSED, CUDNN_
 enum { CUDNN_ABI_FILTER_COUNT = 7 };
 
 #define CUDNN_HANDLE_FUNCTIONS(X)                                                                                      \
-  X(size_t, cudnnGetVersion, (void))                                                                                   \
   X(const char *, cudnnGetErrorString, (abi_enum status))                                                              \
   X(abi_enum, cudnnCreate, (struct cudnnContext * *handle))                                                            \
   X(abi_enum, cudnnDestroy, (struct cudnnContext * handle))                                                            \
@@ -65,11 +70,6 @@ enum { CUDNN_ABI_FILTER_COUNT = 7 };
   X(abi_enum, cudnnCreateTensorDescriptor, (struct cudnnTensorStruct * *tensor))                                       \
   X(abi_enum, cudnnSetTensor4dDescriptor,                                                                              \
     (struct cudnnTensorStruct * tensor, abi_enum format, abi_enum type, int n, int c, int h, int w))                   \
-  X(abi_enum, cudnnSetTensor4dDescriptorEx,                                                                            \
-    (struct cudnnTensorStruct * tensor, abi_enum type, int n, int c, int h, int w, int n_stride, int c_stride,         \
-     int h_stride, int w_stride))                                                                                      \
-  X(abi_enum, cudnnSetTensorNdDescriptor,                                                                              \
-    (struct cudnnTensorStruct * tensor, abi_enum type, int rank, const int *dims, const int *strides))                 \
   X(abi_enum, cudnnDestroyTensorDescriptor, (struct cudnnTensorStruct * tensor))                                       \
   X(abi_enum, cudnnCreateFilterDescriptor, (struct cudnnFilterStruct * *filter))                                       \
   X(abi_enum, cudnnSetFilter4dDescriptor,                                                                              \
@@ -81,7 +81,15 @@ enum { CUDNN_ABI_FILTER_COUNT = 7 };
      int dilation_w, abi_enum mode, abi_enum compute))                                                                 \
   X(abi_enum, cudnnSetConvolutionGroupCount, (struct cudnnConvolutionStruct * convolution, int groups))                \
   X(abi_enum, cudnnSetConvolutionMathType, (struct cudnnConvolutionStruct * convolution, abi_enum math))               \
-  X(abi_enum, cudnnDestroyConvolutionDescriptor, (struct cudnnConvolutionStruct * convolution))                        \
+  X(abi_enum, cudnnDestroyConvolutionDescriptor, (struct cudnnConvolutionStruct * convolution))
+
+/* Nobody but tests calls these. */
+#define CUDNN_MORE_DESCRIPTOR_FUNCTIONS(X)                                                                             \
+  X(abi_enum, cudnnSetTensor4dDescriptorEx,                                                                            \
+    (struct cudnnTensorStruct * tensor, abi_enum type, int n, int c, int h, int w, int n_stride, int c_stride,         \
+     int h_stride, int w_stride))                                                                                      \
+  X(abi_enum, cudnnSetTensorNdDescriptor,                                                                              \
+    (struct cudnnTensorStruct * tensor, abi_enum type, int rank, const int *dims, const int *strides))                 \
   X(abi_enum, cudnnGetConvolution2dForwardOutputDim,                                                                   \
     (struct cudnnConvolutionStruct * convolution, struct cudnnTensorStruct * x, struct cudnnFilterStruct * w,          \
      int *out_n, int *out_c, int *out_h, int *out_w))                                                                  \
@@ -130,12 +138,14 @@ enum { CUDNN_ABI_FILTER_COUNT = 7 };
     (struct cudnnContext * handle, const void *alpha, struct cudnnTensorStruct *x_tensor, const void *x,               \
      struct cudnnTensorStruct *dy_tensor, const void *dy, struct cudnnConvolutionStruct *convolution,                  \
      abi_enum algorithm, void *workspace, size_t bytes, const void *beta, struct cudnnFilterStruct *dw_filter,         \
-     void *dw))                                                                                                        \
+     void *dw))
+
+/* Nobody but tests calls these. */
+#define CUDNN_OTHER_FUNCTIONS(X)                                                                                       \
+  X(size_t, cudnnGetVersion, (void))                                                                                   \
   X(abi_enum, cudnnConvolutionBackwardBias,                                                                            \
     (struct cudnnContext * handle, const void *alpha, struct cudnnTensorStruct *dy_tensor, const void *dy,             \
-     const void *beta, struct cudnnTensorStruct *db_tensor, void *db))
-
-#define CUDNN_OTHER_FUNCTIONS(X)                                                                                       \
+     const void *beta, struct cudnnTensorStruct *db_tensor, void *db))                                                 \
   X(abi_enum, cudnnPoolingForward,                                                                                     \
     (struct cudnnContext * handle, struct cudnnPoolingStruct * pooling, const void *alpha,                             \
      struct cudnnTensorStruct *x_tensor, const void *x, const void *beta, struct cudnnTensorStruct *y_tensor,          \
@@ -157,6 +167,7 @@ enum { CUDNN_ABI_FILTER_COUNT = 7 };
 #define CUDNN_FUNCTIONS(X)                                                                                             \
   CUDNN_HANDLE_FUNCTIONS(X)                                                                                            \
   CUDNN_DESCRIPTOR_FUNCTIONS(X)                                                                                        \
+  CUDNN_MORE_DESCRIPTOR_FUNCTIONS(X)                                                                                   \
   CUDNN_CONVOLUTION_FUNCTIONS(X)                                                                                       \
   CUDNN_OTHER_FUNCTIONS(X)
 

@@ -17,19 +17,27 @@ enum {
   HIP_ABI_INVALID_VALUE = 1,
   HIP_ABI_OUT_OF_MEMORY = 2,
   HIP_ABI_NOT_INITIALIZED = 3,
+  HIP_ABI_INVALID_CONFIGURATION = 9,
+  HIP_ABI_INVALID_DEVICE_FUNCTION = 98,
   HIP_ABI_NO_DEVICE = 100,
   HIP_ABI_INVALID_DEVICE = 101,
   HIP_ABI_INVALID_IMAGE = 200,
   HIP_ABI_INVALID_CONTEXT = 201,
   HIP_ABI_NO_BINARY_FOR_GPU = 209,
   HIP_ABI_PEER_ACCESS_UNSUPPORTED = 217,
+  HIP_ABI_INVALID_KERNEL_FILE = 218,
+  HIP_ABI_OPERATING_SYSTEM = 304,
   HIP_ABI_INVALID_HANDLE = 400,
+  HIP_ABI_ILLEGAL_STATE = 401,
   HIP_ABI_NOT_FOUND = 500,
   HIP_ABI_NOT_READY = 600,
   HIP_ABI_ILLEGAL_ADDRESS = 700,
   HIP_ABI_LAUNCH_OUT_OF_RESOURCES = 701,
   HIP_ABI_PEER_ACCESS_ALREADY_ENABLED = 704,
   HIP_ABI_LAUNCH_FAILURE = 719,
+  HIP_ABI_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
+  HIP_ABI_NOT_SUPPORTED = 801,
+  HIP_ABI_STREAM_CAPTURE_UNSUPPORTED = 900,
   HIP_ABI_UNKNOWN = 999,
 };
 
@@ -80,8 +88,6 @@ enum {
 
 /* clang-format off */
 #define HIP_FUNCTIONS(X) \
-  X(abi_enum, hipInit, (unsigned flags)) \
-  X(abi_enum, hipDriverGetVersion, (int *version)) \
   X(abi_enum, hipRuntimeGetVersion, (int *version)) \
   X(const char *, hipGetErrorName, (abi_enum status)) \
   X(const char *, hipGetErrorString, (abi_enum status)) \
@@ -94,7 +100,6 @@ enum {
   X(abi_enum, hipDeviceCanAccessPeer, (int *can, int device, int peer)) \
   X(abi_enum, hipDeviceEnablePeerAccess, (int peer, unsigned flags)) \
   X(abi_enum, hipSetDevice, (int device)) \
-  X(abi_enum, hipGetDevice, (int *device)) \
   X(abi_enum, hipDeviceSynchronize, (void)) \
   X(abi_enum, hipMemGetInfo, (size_t *free_bytes, size_t *total)) \
   X(abi_enum, hipMalloc, (void **address, size_t bytes)) \
@@ -116,7 +121,6 @@ enum {
   X(abi_enum, hipEventRecord, (struct ihipEvent_t *event, struct ihipStream_t *stream)) \
   X(abi_enum, hipEventQuery, (struct ihipEvent_t *event)) \
   X(abi_enum, hipEventSynchronize, (struct ihipEvent_t *event)) \
-  X(abi_enum, hipEventElapsedTime, (float *milliseconds, struct ihipEvent_t *from, struct ihipEvent_t *to)) \
   X(abi_enum, hipModuleLoadData, (struct ihipModule_t **module, const void *image)) \
   X(abi_enum, hipModuleUnload, (struct ihipModule_t *module)) \
   X(abi_enum, hipModuleGetFunction, (struct ihipModuleSymbol_t **function, struct ihipModule_t *module, \
@@ -124,12 +128,20 @@ enum {
   X(abi_enum, hipModuleLaunchKernel, (struct ihipModuleSymbol_t *function, unsigned grid_x, unsigned grid_y, \
                                       unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, \
                                       unsigned shared_bytes, struct ihipStream_t *stream, void **arguments, \
-                                      void **extra)) \
-  X(abi_enum, hipGetDeviceProperties, (struct hipDeviceProp_t *properties, int device))
+                                      void **extra))
 
-/* Those that only some versions have: NULL where they are not. */
-#define HIP_OPTIONAL_FUNCTIONS(X) \
-  X(abi_enum, hipGetDevicePropertiesR0600, (struct hipDeviceProp_tR0600 *properties, int device)) /* since 6.0 */
+/* Nobody but tests calls these. */
+#define HIP_OTHER_FUNCTIONS(X) \
+  X(abi_enum, hipInit, (unsigned flags)) \
+  X(abi_enum, hipDriverGetVersion, (int *version)) \
+  X(abi_enum, hipGetDevice, (int *device)) \
+  X(abi_enum, hipEventElapsedTime, (float *milliseconds, struct ihipEvent_t *from, struct ihipEvent_t *to))
+
+/* Every version has one of these, some both. The first is since 6.0. */
+#define HIP_PROPERTIES_FUNCTION(X) \
+  X(abi_enum, hipGetDevicePropertiesR0600, (struct hipDeviceProp_tR0600 *properties, int device))
+#define HIP_OLDER_PROPERTIES_FUNCTION(X) \
+  X(abi_enum, hipGetDeviceProperties, (struct hipDeviceProp_t *properties, int device))
 /* clang-format on */
 
 #endif

@@ -35,16 +35,17 @@ enum { MIOPEN_ABI_HALF = 0, MIOPEN_ABI_FLOAT = 1, MIOPEN_ABI_INT32 = 2, MIOPEN_A
 enum { MIOPEN_ABI_DOUBLE = 6 };
 enum { MIOPEN_ABI_NCHW = 0, MIOPEN_ABI_NHWC = 1 };
 enum { MIOPEN_ABI_CROSS_CORRELATION = 0, MIOPEN_ABI_TRANSPOSE = 1 };
-enum { MIOPEN_ABI_ATTRIBUTE_DETERMINISTIC = 1 };
+enum { MIOPEN_ABI_ATTRIBUTE_ALTERNATIVE_HALF = 0, MIOPEN_ABI_ATTRIBUTE_DETERMINISTIC = 1 };
 enum { MIOPEN_ABI_POOLING_MAX = 0, MIOPEN_ABI_POOLING_AVERAGE = 1, MIOPEN_ABI_POOLING_AVERAGE_WITH_PADDING = 2 };
 enum { MIOPEN_ABI_INDEX_UINT8 = 0, MIOPEN_ABI_INDEX_UINT16, MIOPEN_ABI_INDEX_UINT32, MIOPEN_ABI_INDEX_UINT64 };
 enum { MIOPEN_ABI_SOFTMAX_FAST = 0, MIOPEN_ABI_SOFTMAX_ACCURATE = 1, MIOPEN_ABI_SOFTMAX_LOG = 2 };
 enum { MIOPEN_ABI_SOFTMAX_INSTANCE = 0, MIOPEN_ABI_SOFTMAX_CHANNEL = 1 };
 enum { MIOPEN_ABI_GEMM = 0, MIOPEN_ABI_DIRECT = 1, MIOPEN_ABI_FFT = 2, MIOPEN_ABI_WINOGRAD = 3 };
 enum { MIOPEN_ABI_IMPLICIT_GEMM = 5 };
+/* Numbers of solutions (solver.cpp): loops that it checks others by, and offers where it has nothing else. */
+enum { MIOPEN_ABI_NAIVE_FORWARD = 85, MIOPEN_ABI_NAIVE_BACKWARD = 86, MIOPEN_ABI_NAIVE_WEIGHTS = 87 };
 
 #define MIOPEN_HANDLE_FUNCTIONS(X)                                                                                     \
-  X(abi_enum, miopenGetVersion, (size_t * major, size_t * minor, size_t * patch))                                      \
   X(const char *, miopenGetErrorString, (abi_enum status))                                                             \
   X(abi_enum, miopenCreateWithStream, (struct miopenHandle * *handle, struct ihipStream_t * stream))                   \
   X(abi_enum, miopenDestroy, (struct miopenHandle * handle))                                                           \
@@ -52,15 +53,8 @@ enum { MIOPEN_ABI_IMPLICIT_GEMM = 5 };
 
 #define MIOPEN_DESCRIPTOR_FUNCTIONS(X)                                                                                 \
   X(abi_enum, miopenCreateTensorDescriptor, (struct miopenTensorDescriptor * *tensor))                                 \
-  X(abi_enum, miopenSet4dTensorDescriptor,                                                                             \
-    (struct miopenTensorDescriptor * tensor, abi_enum type, int n, int c, int h, int w))                               \
-  X(abi_enum, miopenSet4dTensorDescriptorEx,                                                                           \
-    (struct miopenTensorDescriptor * tensor, abi_enum type, int n, int c, int h, int w, int n_stride, int c_stride,    \
-     int h_stride, int w_stride))                                                                                      \
   X(abi_enum, miopenSetNdTensorDescriptorWithLayout,                                                                   \
     (struct miopenTensorDescriptor * tensor, abi_enum type, abi_enum layout, const int *dims, int rank))               \
-  X(abi_enum, miopenSetTensorDescriptor,                                                                               \
-    (struct miopenTensorDescriptor * tensor, abi_enum type, int rank, const int *dims, const int *strides))            \
   X(abi_enum, miopenDestroyTensorDescriptor, (struct miopenTensorDescriptor * tensor))                                 \
   X(abi_enum, miopenCreateConvolutionDescriptor, (struct miopenConvolutionDescriptor * *convolution))                  \
   X(abi_enum, miopenInitConvolutionDescriptor,                                                                         \
@@ -69,35 +63,14 @@ enum { MIOPEN_ABI_IMPLICIT_GEMM = 5 };
   X(abi_enum, miopenSetConvolutionGroupCount, (struct miopenConvolutionDescriptor * convolution, int groups))          \
   X(abi_enum, miopenSetConvolutionAttribute,                                                                           \
     (struct miopenConvolutionDescriptor * convolution, abi_enum attribute, int value))                                 \
-  X(abi_enum, miopenGetConvolutionForwardOutputDim,                                                                    \
-    (struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * x,                              \
-     struct miopenTensorDescriptor * w, int *out_n, int *out_c, int *out_h, int *out_w))                               \
-  X(abi_enum, miopenDestroyConvolutionDescriptor, (struct miopenConvolutionDescriptor * convolution))                  \
-  X(abi_enum, miopenCreatePoolingDescriptor, (struct miopenPoolingDescriptor * *pooling))                              \
-  X(abi_enum, miopenSet2dPoolingDescriptor,                                                                            \
-    (struct miopenPoolingDescriptor * pooling, abi_enum mode, int window_h, int window_w, int pad_h, int pad_w,        \
-     int stride_h, int stride_w))                                                                                      \
-  X(abi_enum, miopenSetPoolingIndexType, (struct miopenPoolingDescriptor * pooling, abi_enum type))                    \
-  X(abi_enum, miopenGetPoolingForwardOutputDim,                                                                        \
-    (struct miopenPoolingDescriptor * pooling, struct miopenTensorDescriptor * x, int *out_n, int *out_c, int *out_h,  \
-     int *out_w))                                                                                                      \
-  X(abi_enum, miopenPoolingGetWorkSpaceSizeV2,                                                                         \
-    (struct miopenPoolingDescriptor * pooling, struct miopenTensorDescriptor * y, size_t * bytes))                     \
-  X(abi_enum, miopenDestroyPoolingDescriptor, (struct miopenPoolingDescriptor * pooling))
+  X(abi_enum, miopenDestroyConvolutionDescriptor, (struct miopenConvolutionDescriptor * convolution))
 
 /* Immediate mode: list, compile once, run. */
 #define MIOPEN_IMMEDIATE_FUNCTIONS(X)                                                                                  \
-  X(abi_enum, miopenConvolutionForwardGetSolutionCount,                                                                \
-    (struct miopenHandle * handle, struct miopenTensorDescriptor * w, struct miopenTensorDescriptor * x,               \
-     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * y, size_t * count))             \
   X(abi_enum, miopenConvolutionForwardGetSolution,                                                                     \
     (struct miopenHandle * handle, struct miopenTensorDescriptor * w, struct miopenTensorDescriptor * x,               \
      struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * y, size_t wanted,               \
      size_t * count, miopen_abi_solution * solutions))                                                                 \
-  X(abi_enum, miopenConvolutionForwardGetSolutionWorkspaceSize,                                                        \
-    (struct miopenHandle * handle, struct miopenTensorDescriptor * w, struct miopenTensorDescriptor * x,               \
-     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * y, uint64_t id,                 \
-     size_t * bytes))                                                                                                  \
   X(abi_enum, miopenConvolutionForwardCompileSolution,                                                                 \
     (struct miopenHandle * handle, struct miopenTensorDescriptor * w, struct miopenTensorDescriptor * x,               \
      struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * y, uint64_t id))                \
@@ -105,17 +78,10 @@ enum { MIOPEN_ABI_IMPLICIT_GEMM = 5 };
     (struct miopenHandle * handle, struct miopenTensorDescriptor * w_tensor, const void *w,                            \
      struct miopenTensorDescriptor *x_tensor, const void *x, struct miopenConvolutionDescriptor *convolution,          \
      struct miopenTensorDescriptor *y_tensor, void *y, void *workspace, size_t bytes, uint64_t id))                    \
-  X(abi_enum, miopenConvolutionBackwardDataGetSolutionCount,                                                           \
-    (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * w,              \
-     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dx, size_t * count))            \
   X(abi_enum, miopenConvolutionBackwardDataGetSolution,                                                                \
     (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * w,              \
      struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dx, size_t wanted,              \
      size_t * count, miopen_abi_solution * solutions))                                                                 \
-  X(abi_enum, miopenConvolutionBackwardDataGetSolutionWorkspaceSize,                                                   \
-    (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * w,              \
-     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dx, uint64_t id,                \
-     size_t * bytes))                                                                                                  \
   X(abi_enum, miopenConvolutionBackwardDataCompileSolution,                                                            \
     (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * w,              \
      struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dx, uint64_t id))               \
@@ -123,17 +89,10 @@ enum { MIOPEN_ABI_IMPLICIT_GEMM = 5 };
     (struct miopenHandle * handle, struct miopenTensorDescriptor * dy_tensor, const void *dy,                          \
      struct miopenTensorDescriptor *w_tensor, const void *w, struct miopenConvolutionDescriptor *convolution,          \
      struct miopenTensorDescriptor *dx_tensor, void *dx, void *workspace, size_t bytes, uint64_t id))                  \
-  X(abi_enum, miopenConvolutionBackwardWeightsGetSolutionCount,                                                        \
-    (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * x,              \
-     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dw, size_t * count))            \
   X(abi_enum, miopenConvolutionBackwardWeightsGetSolution,                                                             \
     (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * x,              \
      struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dw, size_t wanted,              \
      size_t * count, miopen_abi_solution * solutions))                                                                 \
-  X(abi_enum, miopenConvolutionBackwardWeightsGetSolutionWorkspaceSize,                                                \
-    (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * x,              \
-     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dw, uint64_t id,                \
-     size_t * bytes))                                                                                                  \
   X(abi_enum, miopenConvolutionBackwardWeightsCompileSolution,                                                         \
     (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * x,              \
      struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dw, uint64_t id))               \
@@ -142,7 +101,7 @@ enum { MIOPEN_ABI_IMPLICIT_GEMM = 5 };
      struct miopenTensorDescriptor *x_tensor, const void *x, struct miopenConvolutionDescriptor *convolution,          \
      struct miopenTensorDescriptor *dw_tensor, void *dw, void *workspace, size_t bytes, uint64_t id))
 
-/* Find mode: search once, which overwrites the result, then run. */
+/* Find mode: search once, which overwrites the result, then run. Nobody but tests calls it. */
 #define MIOPEN_FIND_FUNCTIONS(X)                                                                                       \
   X(abi_enum, miopenConvolutionForwardGetWorkSpaceSize,                                                                \
     (struct miopenHandle * handle, struct miopenTensorDescriptor * w, struct miopenTensorDescriptor * x,               \
@@ -187,7 +146,51 @@ enum { MIOPEN_ABI_IMPLICIT_GEMM = 5 };
     (struct miopenHandle * handle, const void *alpha, struct miopenTensorDescriptor *dy_tensor, const void *dy,        \
      const void *beta, struct miopenTensorDescriptor *db_tensor, void *db))
 
+/* Nobody but tests calls these. */
 #define MIOPEN_OTHER_FUNCTIONS(X)                                                                                      \
+  X(abi_enum, miopenGetVersion, (size_t * major, size_t * minor, size_t * patch))                                      \
+  X(abi_enum, miopenSet4dTensorDescriptor,                                                                             \
+    (struct miopenTensorDescriptor * tensor, abi_enum type, int n, int c, int h, int w))                               \
+  X(abi_enum, miopenSet4dTensorDescriptorEx,                                                                           \
+    (struct miopenTensorDescriptor * tensor, abi_enum type, int n, int c, int h, int w, int n_stride, int c_stride,    \
+     int h_stride, int w_stride))                                                                                      \
+  X(abi_enum, miopenSetTensorDescriptor,                                                                               \
+    (struct miopenTensorDescriptor * tensor, abi_enum type, int rank, const int *dims, const int *strides))            \
+  X(abi_enum, miopenGetConvolutionForwardOutputDim,                                                                    \
+    (struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * x,                              \
+     struct miopenTensorDescriptor * w, int *out_n, int *out_c, int *out_h, int *out_w))                               \
+  X(abi_enum, miopenCreatePoolingDescriptor, (struct miopenPoolingDescriptor * *pooling))                              \
+  X(abi_enum, miopenSet2dPoolingDescriptor,                                                                            \
+    (struct miopenPoolingDescriptor * pooling, abi_enum mode, int window_h, int window_w, int pad_h, int pad_w,        \
+     int stride_h, int stride_w))                                                                                      \
+  X(abi_enum, miopenSetPoolingIndexType, (struct miopenPoolingDescriptor * pooling, abi_enum type))                    \
+  X(abi_enum, miopenGetPoolingForwardOutputDim,                                                                        \
+    (struct miopenPoolingDescriptor * pooling, struct miopenTensorDescriptor * x, int *out_n, int *out_c, int *out_h,  \
+     int *out_w))                                                                                                      \
+  X(abi_enum, miopenPoolingGetWorkSpaceSizeV2,                                                                         \
+    (struct miopenPoolingDescriptor * pooling, struct miopenTensorDescriptor * y, size_t * bytes))                     \
+  X(abi_enum, miopenDestroyPoolingDescriptor, (struct miopenPoolingDescriptor * pooling))                              \
+  X(abi_enum, miopenConvolutionForwardGetSolutionCount,                                                                \
+    (struct miopenHandle * handle, struct miopenTensorDescriptor * w, struct miopenTensorDescriptor * x,               \
+     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * y, size_t * count))             \
+  X(abi_enum, miopenConvolutionForwardGetSolutionWorkspaceSize,                                                        \
+    (struct miopenHandle * handle, struct miopenTensorDescriptor * w, struct miopenTensorDescriptor * x,               \
+     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * y, uint64_t id,                 \
+     size_t * bytes))                                                                                                  \
+  X(abi_enum, miopenConvolutionBackwardDataGetSolutionCount,                                                           \
+    (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * w,              \
+     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dx, size_t * count))            \
+  X(abi_enum, miopenConvolutionBackwardDataGetSolutionWorkspaceSize,                                                   \
+    (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * w,              \
+     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dx, uint64_t id,                \
+     size_t * bytes))                                                                                                  \
+  X(abi_enum, miopenConvolutionBackwardWeightsGetSolutionCount,                                                        \
+    (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * x,              \
+     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dw, size_t * count))            \
+  X(abi_enum, miopenConvolutionBackwardWeightsGetSolutionWorkspaceSize,                                                \
+    (struct miopenHandle * handle, struct miopenTensorDescriptor * dy, struct miopenTensorDescriptor * x,              \
+     struct miopenConvolutionDescriptor * convolution, struct miopenTensorDescriptor * dw, uint64_t id,                \
+     size_t * bytes))                                                                                                  \
   X(abi_enum, miopenPoolingForward,                                                                                    \
     (struct miopenHandle * handle, struct miopenPoolingDescriptor * pooling, const void *alpha,                        \
      struct miopenTensorDescriptor *x_tensor, const void *x, const void *beta,                                         \

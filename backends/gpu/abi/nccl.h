@@ -66,12 +66,8 @@ enum {
   X(abi_enum, ncclGetVersion, (int *version))                                                                          \
   X(abi_enum, ncclGetUniqueId, (nccl_abi_unique_id * id))                                                              \
   X(abi_enum, ncclCommInitRank, (struct ncclComm * *communicator, int ranks, nccl_abi_unique_id id, int rank))         \
-  X(abi_enum, ncclCommInitAll, (struct ncclComm * *communicators, int count, const int *devices))                      \
   X(abi_enum, ncclCommDestroy, (struct ncclComm * communicator))                                                       \
   X(abi_enum, ncclCommAbort, (struct ncclComm * communicator))                                                         \
-  X(abi_enum, ncclCommCount, (struct ncclComm * communicator, int *count))                                             \
-  X(abi_enum, ncclCommCuDevice, (struct ncclComm * communicator, int *device))                                         \
-  X(abi_enum, ncclCommUserRank, (struct ncclComm * communicator, int *rank))                                           \
   X(abi_enum, ncclCommGetAsyncError, (struct ncclComm * communicator, abi_enum * error))                               \
   X(const char *, ncclGetErrorString, (abi_enum result))                                                               \
   X(abi_enum, ncclGroupStart, (void))                                                                                  \
@@ -90,7 +86,14 @@ enum {
      struct NCCL_ABI_STREAM *stream))                                                                                  \
   X(abi_enum, ncclReduceScatter,                                                                                       \
     (const void *send, void *receive, size_t receive_count, abi_enum type, abi_enum reduction,                         \
-     struct ncclComm *communicator, struct NCCL_ABI_STREAM *stream))                                                   \
+     struct ncclComm *communicator, struct NCCL_ABI_STREAM *stream))
+
+/* Nobody but tests calls these. */
+#define NCCL_OTHER_FUNCTIONS(X)                                                                                        \
+  X(abi_enum, ncclCommInitAll, (struct ncclComm * *communicators, int count, const int *devices))                      \
+  X(abi_enum, ncclCommCount, (struct ncclComm * communicator, int *count))                                             \
+  X(abi_enum, ncclCommCuDevice, (struct ncclComm * communicator, int *device))                                         \
+  X(abi_enum, ncclCommUserRank, (struct ncclComm * communicator, int *rank))                                           \
   X(abi_enum, ncclSend,                                                                                                \
     (const void *send, size_t count, abi_enum type, int peer, struct ncclComm *communicator,                           \
      struct NCCL_ABI_STREAM *stream))                                                                                  \

@@ -25,7 +25,9 @@ struct b8 {
 };
 
 #define DEVICE static __device__ __forceinline__
-#define KERNEL extern "C" __global__ void
+/* Threads of each block, as gpu.h has it. A compiler that is not told so leaves registers for as many as a card can run. */
+#define GPU_BLOCK 256
+#define KERNEL    extern "C" __global__ void __launch_bounds__(GPU_BLOCK)
 
 DEVICE float f16_to_float(u16 half) {
   u32 sign = (u32)(half & 0x8000u) << 16, exponent = (half >> 10) & 31u, fraction = half & 1023u;
@@ -266,7 +268,6 @@ DEVICE i64 activate(u32 activation, i64 x) { return activation == RELU && x < 0 
  * Sums and the like over threads of a block, which has GPU_BLOCK of them in these kernels. How many threads share one
  * result follows from shapes alone, so that results are the same on every device.
  */
-#define GPU_BLOCK 256
 
 /* The value of the lane whose number differs in `bits`, which are less than 32: warps of 64 are two of 32 here. */
 #ifdef __CUDACC_RTC__

@@ -8,11 +8,7 @@
 #define SIDE 16  /* a block has SIDE × SIDE threads */
 #define PART (TILE / SIDE)
 
-/* What sums are formed in: integers wrap. */
-template <typename V> struct summed { typedef V type; };
-template <> struct summed<i32> { typedef u32 type; };
-template <> struct summed<i64> { typedef u64 type; };
-typedef summed<A>::type S;
+typedef W S; /* what sums are formed in: integers wrap */
 
 typedef S strip[DEPTH][TILE + 1];
 

@@ -560,8 +560,8 @@ HELIO_EXPORT helio_status helio_set_weights(helio_model *model, helio_tensor *co
 /* The sum of all regularizers' losses, a scalar; 0 where there are none. Keras' sum(model.losses). */
 HELIO_EXPORT helio_tensor *helio_regularization_loss(helio_model *model);
 
-/* Keras' table, to be freed with free(); and the same written to standard output. Columns: 0: 76, as Keras does where
- * there is no terminal. */
+/* Keras' table, to be freed with free(); and the same written to standard output, on a terminal no wider than that is,
+ * and in ASCII if it is not one of UTF-8. Columns: 0: 76, as Keras does where there is no terminal. */
 HELIO_EXPORT char *helio_model_summary_text(helio_model *model, int columns);
 HELIO_EXPORT helio_status helio_model_summary(helio_model *model);
 

@@ -117,6 +117,12 @@ typedef struct helio_host helio_host;
 typedef struct helio_member helio_member;
 typedef struct helio_accumulation helio_accumulation;
 
+/* Calls that must not meet; see turn_begin. */
+typedef enum helio_turn {
+  HELIO_TURN_DRIVER = 1,
+  HELIO_TURN_COLLECTIVE = 2,
+} helio_turn;
+
 /* The core hands each plugin a host of its own at probe; it stays valid until finish() has returned. The host itself is
  * the first argument of each function. */
 struct helio_host {
@@ -145,6 +151,17 @@ struct helio_host {
   helio_status (*copy)(const helio_host *host, const helio_member *to, helio_stream *stream, helio_place target,
                        const helio_member *from, helio_place source, size_t bytes);
   helio_status (*accumulate)(const helio_host *host, const helio_member *member, const helio_accumulation *what);
+
+  /* For collectives whose devices wait for each other. A driver that takes memory, gives it back or loads kernels may
+   * wait for all devices, and other threads for the driver: if a device waited then for a part of a call that one of
+   * them has still to hand over, nobody would ever go on. So each rank's thread hands its part over between turn_begin
+   * and turn_end, HELIO_TURN_COLLECTIVE, and ends its turn when all ranks have handed over theirs: in between no device
+   * is asked for memory, events, streams or plans. The core does that with HELIO_TURN_DRIVER, and so may a backend that
+   * asks its driver elsewhere. Any number of the same kind may be under way, but a thread has one turn at a time.
+   * Waits, for 5 seconds at the most (less where HELIO_TIMEOUT is short): what takes longer is taken to hang, and no
+   * longer waited for. */
+  void (*turn_begin)(const helio_host *host, helio_turn turn);
+  void (*turn_end)(const helio_host *host, helio_turn turn);
 };
 
 /* A setting of a plugin's, read by the core from the environment and listed by `helio env`. */
@@ -229,7 +246,7 @@ typedef struct helio_memory_table {
 
   /* (optional) default: through the host. From another device of this backend to this one, in the order of this one's
    * `stream`; the core has made that stream wait for what wrote `source`. HELIO_NOT_SUPPORTED: this pair cannot; the
-   * core then goes through the host. */
+   * core then goes through the host. HELIO_DEVICE_FAILURE: one of the two; the core asks `from` by memory_info. */
   helio_status (*copy_peer)(helio_backend_device *device, helio_stream *stream, helio_place target,
                             helio_backend_device *from, helio_place source, size_t bytes);
 
@@ -680,11 +697,13 @@ typedef struct helio_collective_table {
   void (*destroy)(helio_communicator *communicator);
 
   /* required. Ends every wait between the ranks of the group, from any thread: their calls fail with HELIO_ABORTED, or
-   * with what had gone wrong before. Does not end what a device is doing. Afterwards buffers are undefined and the
-   * communicator can only be destroyed. */
+   * with what had gone wrong before. Does not end what a device is doing. Afterwards the communicator can only be
+   * destroyed, and the sources and targets of calls that failed are undefined: other ranks' devices may still read them
+   * or write to them. Whoever wants to read, write or free them has to synchronize the devices of all ranks before,
+   * each when the call of its own rank has come back. */
   void (*abort)(helio_communicator *communicator);
 
-  /* required. HELIO_OK, or what has gone wrong in the group, now and ever after. Never blocks. */
+  /* required. HELIO_OK, or what has gone wrong in the group, now and ever after. Never blocks, whatever thread asks. */
   helio_status (*poll)(helio_communicator *communicator);
 
   /* required. */
@@ -711,10 +730,12 @@ typedef struct helio_collective_table {
 
 typedef struct helio_probe_answer {
   size_t size;
-  uint32_t devices; /* how many; 0 is an answer, not an error. Collectives leave it 0 */
-  uint32_t is_host; /* 1: device 0 is the machine's own CPU, with memory that the host can touch. One such backend is
-                       always used, for what no other has a kernel for */
-  char reason[496]; /* in words: what was found, or what is missing and how to get it */
+  uint32_t devices;    /* how many; 0 is an answer, not an error. Collectives leave it 0 */
+  uint32_t is_host;    /* 1: device 0 is the machine's own CPU, with memory that the host can touch. One such backend is
+                          always used, for what no other has a kernel for */
+  uint32_t inspecting; /* by the caller. 1: somebody wants to read the reason, and the process is for that alone: what
+                          is opened only when it is needed may be opened to see whether it is there */
+  char reason[492];    /* in words: what was found, or what is missing and how to get it */
 } helio_probe_answer;
 
 typedef struct helio_plugin {

@@ -37,7 +37,9 @@ HELIO_EXPORT helio_strategy *helio_one_device(const char *device);
 /* What happens when a device fails, or does not come back within HELIO_TIMEOUT seconds, in a strategy of several. */
 typedef enum helio_on_failure {
   HELIO_DROP = 1, /* the strategy goes on without it, with a warning. Costs each step a wait for its sums */
-  HELIO_STOP = 2, /* the strategy ends; a new one can be made on the devices that are left */
+  HELIO_STOP = 2, /* the strategy ends; a new one can be made on the devices that are left. A step may have ended well
+                     whose sums fail behind it, with a collective that nobody waits for: then the next step, or whoever
+                     reads a value or a variable from its devices, is told, and variables are undefined */
 } helio_on_failure;
 
 /* A copy of every variable on each device. */

@@ -22,12 +22,10 @@ typedef struct sim_target {
   int argument_count;
 } sim_target;
 
-/* False if the vendor's compiler would refuse an option, with its words in `log` (malloc). */
+/* False if the vendor's compiler would refuse an option, with its words in `log` (malloc). Which of CUDA's
+ * architectures are known depends on the compiler's version: the face looks at that. */
 SIM_EXPORT bool sim_options_parse(sim_vendor vendor, const char *const *options, int count, sim_target *target,
                                   char **log);
-
-/* The architectures that CUDA's compiler knows, in rising order; ends with 0. */
-SIM_EXPORT extern const int sim_cuda_architectures[];
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Images

@@ -5,9 +5,19 @@
 #include <stdio.h>
 
 static sim_counters without_device;
+static int amid; /* collectives that only some ranks were handed */
+
+void sim_count_amid(int change) {
+  amid += change;
+}
+
+void sim_counters_add_amid(sim_device *device) {
+  device->counters.amid_collectives += amid > 0;
+}
 
 void sim_counters_add(sim_occasion occasion, sim_device *device) {
   (device ? &device->counters : &without_device)->occasions[occasion]++;
+  if (device && (occasion == SIM_ALLOCATION || occasion == SIM_CREATION)) sim_counters_add_amid(device);
 }
 
 static void add(const sim_counters *more, sim_counters *sum) {
@@ -18,6 +28,7 @@ static void add(const sim_counters *more, sim_counters *sum) {
   sum->bytes_between += more->bytes_between;
   sum->memory_used += more->memory_used;
   sum->memory_peak += more->memory_peak;
+  sum->amid_collectives += more->amid_collectives;
 }
 
 static void add_device(sim_device *device, void *context) {
@@ -42,9 +53,13 @@ static void write_lines(FILE *file, const char *who, const sim_counters *counter
     const char *name;
     uint64_t value;
   } rest[] = {
-      {"bytes_in", counters->bytes_in},         {"bytes_out", counters->bytes_out},
-      {"bytes_within", counters->bytes_within}, {"bytes_between", counters->bytes_between},
-      {"memory_used", counters->memory_used},   {"memory_peak", counters->memory_peak},
+      {"bytes_in", counters->bytes_in},
+      {"bytes_out", counters->bytes_out},
+      {"bytes_within", counters->bytes_within},
+      {"bytes_between", counters->bytes_between},
+      {"memory_used", counters->memory_used},
+      {"memory_peak", counters->memory_peak},
+      {"amid_collectives", counters->amid_collectives},
   };
   for (size_t i = 0; i < sizeof rest / sizeof *rest; i++)
     fprintf(file, "%s %s %llu\n", who, rest[i].name, (unsigned long long)rest[i].value);

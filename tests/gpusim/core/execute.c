@@ -161,12 +161,16 @@ static void *watch_main(void *argument) {
   return NULL;
 }
 
+/* Without a name of its own it would have that of a thread of the program's. */
 static void start_thread(void *(*main)(void *)) {
   pthread_attr_t attributes;
   pthread_t thread;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  if (pthread_create(&thread, &attributes, main, NULL)) fprintf(stderr, "gpusim: a thread cannot be started\n");
+  if (pthread_create(&thread, &attributes, main, NULL))
+    fprintf(stderr, "gpusim: a thread cannot be started\n");
+  else
+    pthread_setname_np(thread, "gpusim");
   pthread_attr_destroy(&attributes);
 }
 

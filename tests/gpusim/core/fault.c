@@ -14,6 +14,7 @@ typedef struct rule {
   int occasion;       /* a sim_occasion */
   bool lost;          /* the device is lost, instead of that one failure */
   uint64_t from, to;  /* which fail, counted from 1 */
+  sim_status status;  /* what it fails with; SIM_OK: what such an occasion fails with most often */
   int vendor, device; /* or ANY */
   uint64_t seen;
 } rule;
@@ -28,6 +29,7 @@ static const char *const names[SIM_OCCASIONS] = {
     [SIM_ALLOCATION] = "allocation", [SIM_LAUNCH] = "launch",         [SIM_COPY] = "copy",
     [SIM_LIBRARY] = "library",       [SIM_COLLECTIVE] = "collective", [SIM_COMPILATION] = "compile",
     [SIM_CREATION] = "create",       [SIM_HOST_WAIT] = "wait",        [SIM_POLL] = "poll",
+    [SIM_JOIN] = "communicator",     [SIM_CONNECT] = "connect",
 };
 
 const char *sim_occasion_name(sim_occasion occasion) {
@@ -54,14 +56,25 @@ static bool parse_device(const char *text, int *vendor, int *device) {
   return end != text && *end == 0 && *device >= 0;
 }
 
-/* "launch:17", "lost:launch:17", "launch:17+", "launch:17@1"; a name without a number means each. */
+/* "=700" or nothing: moves on behind it. */
+static bool parse_status(const char **text, sim_status *status) {
+  *status = SIM_OK;
+  if (**text != '=') return true;
+  char *end = NULL;
+  *status = (sim_status)strtoul(*text + 1, &end, 10);
+  bool read = end != *text + 1 && *status != SIM_OK;
+  *text = end;
+  return read;
+}
+
+/* "launch:17", "lost:launch:17", "launch:17+", "launch:17=1", "launch:17@1"; a name without a number means each. */
 static bool parse_rule(const char *text) {
   rule made = {.occasion = ANY, .from = 1, .to = UINT64_MAX};
   const char *rest = skip(text, "lost:");
   made.lost = rest != NULL;
   if (rest) text = rest;
   for (int i = 0; i < SIM_OCCASIONS && made.occasion == ANY; i++)
-    if ((rest = skip(text, names[i])) && strchr(":@", *rest)) made.occasion = i; /* or the end */
+    if ((rest = skip(text, names[i])) && strchr(":=@", *rest)) made.occasion = i; /* or the end */
   if (made.occasion == ANY) return false;
   if (*rest == ':') {
     char *end = NULL;
@@ -70,7 +83,8 @@ static bool parse_rule(const char *text) {
     if (*end != '+') made.to = made.from;
     rest = *end == '+' ? end + 1 : end;
   }
-  if (!parse_device(rest, &made.vendor, &made.device) || rule_count == MOST_RULES) return false;
+  if (!parse_status(&rest, &made.status) || !parse_device(rest, &made.vendor, &made.device)) return false;
+  if (rule_count == MOST_RULES) return false;
   rules[rule_count++] = made;
   return true;
 }
@@ -80,11 +94,12 @@ static void refuse(const char *list, const char *word) {
   char name[64];
   memcpy(known + 4, names, sizeof names);
   if (skip(word, "lost:")) word = skip(word, "lost:");
-  snprintf(name, sizeof name, "%.*s", (int)strcspn(word, ":@+"), word);
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(word, ":=@+"), word);
   const char *nearest = sim_nearest(name, known, SIM_OCCASIONS + 4);
   if (!strcmp(nearest, name))
-    sim_refuse_setting("GPUSIM_FAULT=%s: what follows %s is not understood; it is like %s:17, %s:17+ or %s:17@1", list,
-                       name, name, name, name);
+    sim_refuse_setting("GPUSIM_FAULT=%s: what follows %s is not understood; it is like %s:17, %s:17+, "
+                       "%s:17=1 or %s:17@1",
+                       list, name, name, name, name, name);
   sim_refuse_setting("GPUSIM_FAULT=%s: \"%s\" is not known here; did you mean %s?", list, name, nearest);
 }
 
@@ -112,7 +127,8 @@ bool sim_fault_is_slow(const sim_device *device) {
 }
 
 static sim_status status_of(sim_occasion occasion) {
-  if (occasion == SIM_ALLOCATION || occasion == SIM_CREATION) return SIM_OUT_OF_MEMORY;
+  if (occasion == SIM_ALLOCATION || occasion == SIM_CREATION || occasion == SIM_JOIN || occasion == SIM_CONNECT)
+    return SIM_OUT_OF_MEMORY;
   return occasion == SIM_LAUNCH ? SIM_LAUNCH_RESOURCES : SIM_UNKNOWN;
 }
 
@@ -125,9 +141,11 @@ static sim_status fail(const rule *broken, sim_occasion occasion, sim_device *de
     device->late = SIM_LAUNCH_FAILED;
     return SIM_OK;
   }
-  if (!broken->lost || !device) return status_of(occasion);
-  sim_device_lose(device, SIM_LAUNCH_FAILED);
-  return SIM_LAUNCH_FAILED;
+  sim_status given = broken->status;
+  if (!broken->lost || !device) return given ? given : status_of(occasion);
+  if (!given) given = SIM_LAUNCH_FAILED;
+  sim_device_lose(device, given);
+  return given;
 }
 
 /* Every rule counts, also when another has decided. */

@@ -212,6 +212,7 @@ void sim_faults_read(const char *list); /* GPUSIM_FAULT, before anything else; r
 bool sim_fault_is_slow(const sim_device *device);
 const char *sim_occasion_name(sim_occasion occasion);
 void sim_counters_add(sim_occasion occasion, sim_device *device); /* under the mutex */
+void sim_counters_add_amid(sim_device *device);                   /* memory of it is given back; under the mutex */
 void sim_counters_write(void);                                    /* into the file that the settings name */
 
 #endif

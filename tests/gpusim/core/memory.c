@@ -169,9 +169,10 @@ static sim_allocation *find_to_free(const sim_device *device, void *address) {
 sim_status sim_free(sim_device *device, void *address) {
   sim_lock();
   sim_allocation *allocation = find_to_free(device, address);
+  sim_device *owner = sim_device_of(address);
+  if (allocation) sim_counters_add_amid(owner);
   sim_unlock();
   if (!allocation) return SIM_INVALID_VALUE;
-  sim_device *owner = sim_device_of(address);
   sim_status status = sim_device_drain(owner);
   if (status != SIM_OK) return status;
   sim_lock();

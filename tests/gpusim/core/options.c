@@ -67,7 +67,8 @@ static const option hip_options[] = {
     {0},
 };
 
-const int sim_cuda_architectures[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121, 0};
+static const int cuda_architectures[] = {50, 52, 53, 60, 61,  62,  70,  72,  75,  80, 86,
+                                         87, 88, 89, 90, 100, 103, 110, 120, 121, 0};
 
 static const char *const hip_architectures[] = {
     "gfx900",  "gfx902",  "gfx904",  "gfx906",  "gfx908",  "gfx909",  "gfx90a",  "gfx90c",  "gfx940",
@@ -114,7 +115,7 @@ static bool take_cuda_architecture(const char *value, sim_target *target) {
   long number = strtol(strchr(value, '_') + 1, &end, 10);
   bool has_suffix = number >= 90 && (*end == 'a' || (*end == 'f' && number >= 100));
   if (end[has_suffix]) return false;
-  for (const int *known = sim_cuda_architectures; *known; known++)
+  for (const int *known = cuda_architectures; *known; known++)
     if (*known == number) {
       snprintf(target->architecture, sizeof target->architecture, "%s", value);
       return true;

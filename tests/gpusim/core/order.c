@@ -109,9 +109,15 @@ static void split(const char *address) {
   insert(at + 1, &rest);
 }
 
+/* By nobody, or ordered before; a lost device uses nothing. */
+static bool is_over(const use *one, const sim_past *past) {
+  return !one->stream || sim_past_has(past, sim_stream_line(one->stream), one->sequence) ||
+         sim_stream_device(one->stream)->health != SIM_OK;
+}
+
 /* Ranks of a collective wait for each other, which is no event that we could see. */
 static bool is_before(const use *one, const sim_stream *stream, const sim_past *past) {
-  if (!one->stream || sim_past_has(past, sim_stream_line(one->stream), one->sequence)) return true;
+  if (is_over(one, past)) return true;
   return sim_stream_meets(one->stream) && sim_stream_meets(stream) &&
          sim_stream_device(one->stream) != sim_stream_device(stream);
 }
@@ -167,16 +173,12 @@ static void note_read(const char *begin, const char *end, const use *reader, con
   }
 }
 
-/* Who may still use it for all that the host knows; NULL: nobody. A lost device uses nothing. */
+/* Who may still use it for all that the host knows; NULL: nobody. */
 static const use *find_unknown(const stretch *s, const sim_past *host) {
   const use *uses[MOST_READERS + 1] = {&s->writer};
   for (int i = 0; i < s->reader_count; i++) uses[i + 1] = &s->readers[i];
-  for (int i = 0; i <= s->reader_count; i++) {
-    const sim_stream *stream = uses[i]->stream;
-    if (stream && !sim_past_has(host, sim_stream_line(stream), uses[i]->sequence) &&
-        sim_stream_device(stream)->health == SIM_OK)
-      return uses[i];
-  }
+  for (int i = 0; i <= s->reader_count; i++)
+    if (!is_over(uses[i], host)) return uses[i];
   return NULL;
 }
 

@@ -18,6 +18,7 @@ static sim_settings settings = {
     .warp = {32, 64},
     .architecture = {"sm_80", "gfx90a:sramecc+:xnack-"},
     .driver = 13000,
+    .collectives = 22809,
     .peer = true,
     .seed = 1,
     .order = SIM_UP,
@@ -133,10 +134,11 @@ static void read_visible(void) {
 /* A name that is misspelt would have no effect, and the test that it is for no meaning. Those of the tests themselves
  * are theirs. */
 static void refuse_unknown(void) {
-  static const char *const names[] = {
-      "GPUSIM_CUDA",   "GPUSIM_HIP",   "GPUSIM_MEMORY",   "GPUSIM_WARP",         "GPUSIM_DRIVER",   "GPUSIM_PEER",
-      "GPUSIM_SEED",   "GPUSIM_ORDER", "GPUSIM_PACE",     "GPUSIM_FAULT",        "GPUSIM_PATIENCE", "GPUSIM_CACHE",
-      "GPUSIM_REPORT", "GPUSIM_LIBS",  "GPUSIM_COUNTERS", "GPUSIM_ARCHITECTURE", "GPUSIM_MISSING",  "GPUSIM_LEAKS"};
+  static const char *const names[] = {"GPUSIM_CUDA",    "GPUSIM_HIP",   "GPUSIM_MEMORY",   "GPUSIM_WARP",
+                                      "GPUSIM_DRIVER",  "GPUSIM_PEER",  "GPUSIM_SEED",     "GPUSIM_ORDER",
+                                      "GPUSIM_PACE",    "GPUSIM_FAULT", "GPUSIM_PATIENCE", "GPUSIM_CACHE",
+                                      "GPUSIM_REPORT",  "GPUSIM_LIBS",  "GPUSIM_COUNTERS", "GPUSIM_ARCHITECTURE",
+                                      "GPUSIM_MISSING", "GPUSIM_LEAKS", "GPUSIM_NCCL"};
   enum { NAMES = sizeof names / sizeof *names };
   for (char **variable = environ; *variable; variable++) {
     if (strncmp(*variable, "GPUSIM_", 7) != 0 || !strncmp(*variable, "GPUSIM_TEST_", 12)) continue;
@@ -161,6 +163,7 @@ static void read_all(void) {
   if (warp != 0 && warp != 32 && warp != 64) sim_refuse_setting("GPUSIM_WARP=%d: it must be 32 or 64", (int)warp);
   if (warp) settings.warp[SIM_CUDA] = settings.warp[SIM_HIP] = (int)warp;
   settings.driver = (int)read_number("GPUSIM_DRIVER", 0, 99999, 13000);
+  settings.collectives = (int)read_number("GPUSIM_NCCL", 2700, 99999, 22809);
   settings.peer = read_number("GPUSIM_PEER", 0, 1, 1);
   settings.seed = read_number("GPUSIM_SEED", 0, UINT64_MAX, 1);
   settings.order = (sim_order)read_choice("GPUSIM_ORDER", orders, 3, SIM_UP);

@@ -39,6 +39,7 @@ typedef enum sim_status {
   SIM_LAUNCH_RESOURCES = 701,
   SIM_PEER_ENABLED = 704,
   SIM_LAUNCH_FAILED = 719,
+  SIM_NOT_SUPPORTED = 801,
   SIM_UNKNOWN = 999,
 } sim_status;
 
@@ -62,6 +63,7 @@ typedef struct sim_settings {
   int warp[SIM_VENDORS];                 /* GPUSIM_WARP: 32 for CUDA, 64 for HIP */
   const char *architecture[SIM_VENDORS]; /* GPUSIM_ARCHITECTURE: sm_80 and gfx90a:sramecc+:xnack- */
   int driver;                            /* GPUSIM_DRIVER: 13000 */
+  int collectives;                       /* GPUSIM_NCCL: 22809, the version that NCCL and RCCL tell */
   bool peer;                             /* GPUSIM_PEER: 1; whether devices of a vendor may reach each other's memory */
   uint64_t seed;                         /* GPUSIM_SEED: 1 */
   sim_order order;                       /* GPUSIM_ORDER: up, down or shuffled, of the threads of a block */
@@ -271,7 +273,8 @@ SIM_EXPORT void *sim_compile(sim_vendor vendor, const char *text, const char *co
  */
 
 /* What can fail on demand. GPUSIM_FAULT is a list: "launch:17@1" makes the 17th launch on device 1 fail (without @ that
- * of any), "lost:copy:3" loses the device at its third copy, "allocation:5+" fails from the fifth on; "compile" lets
+ * of any), "lost:copy:3" loses the device at its third copy, "allocation:5+" fails from the fifth on,
+ * "launch:17=700" with that number of the vendor's; "compile" lets
  * every compilation fail, "slow@1" makes a device slow, "late" tells failures only when something waits. */
 typedef enum sim_occasion {
   SIM_ALLOCATION,
@@ -283,6 +286,8 @@ typedef enum sim_occasion {
   SIM_CREATION,  /* of a stream, an event, a module or a library's handle */
   SIM_HOST_WAIT, /* for something that was not done yet */
   SIM_POLL,      /* a question whose answer is that it is not done yet */
+  SIM_JOIN,      /* the making of a rank's communicator */
+  SIM_CONNECT,   /* what its first call makes: buffers, ways to its peers */
   SIM_OCCASIONS
 } sim_occasion;
 
@@ -295,8 +300,13 @@ typedef struct sim_counters {
   uint64_t occasions[SIM_OCCASIONS];
   uint64_t bytes_in, bytes_out, bytes_within, bytes_between; /* copied: to the device, from it, on it, between two */
   uint64_t memory_used, memory_peak;                         /* of the device, in bytes */
+  uint64_t amid_collectives; /* memory, streams, events and modules that were asked for, or memory given back, while
+                                some ranks of a collective had been handed over and others not: there a driver may wait
+                                for devices that wait for the others */
 } sim_counters;
 
+/* A collective more, or one less, that only some of its ranks were handed. Under the mutex. */
+SIM_EXPORT void sim_count_amid(int change);
 SIM_EXPORT void sim_counters_read(const sim_device *device, sim_counters *counters); /* NULL: of all devices */
 
 /* Numbers that differ little give numbers that differ much (the last steps of splitmix64). */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcublas.so: products of matrices for CUDA. */
+/* libcublas.so: products of matrices for CUDA, of version 13.1 or, with FACE_VERSION 12, of 12.1. */
 #include "cublas.h"
 
 #include "library.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define X(result, name, arguments) SIM_EXPORT result name arguments;
 CUBLAS_FUNCTIONS(X)
@@ -23,7 +26,18 @@ struct cublasContext {
  */
 
 static abi_enum failed(sim_status status) {
-  return status == SIM_OK ? 0 : status == SIM_INVALID_HANDLE ? CUBLAS_ABI_NOT_INITIALIZED : CUBLAS_ABI_EXECUTION_FAILED;
+  switch (status) {
+  case SIM_OK:
+    return 0;
+  case SIM_INVALID_HANDLE:
+    return CUBLAS_ABI_NOT_INITIALIZED;
+  case SIM_OUT_OF_MEMORY:
+    return CUBLAS_ABI_ALLOC_FAILED;
+  case SIM_NOT_SUPPORTED:
+    return CUBLAS_ABI_NOT_SUPPORTED;
+  default:
+    return CUBLAS_ABI_EXECUTION_FAILED;
+  }
 }
 
 static abi_enum enter(struct cublasContext *handle, sim_stream **stream) {
@@ -31,8 +45,17 @@ static abi_enum enter(struct cublasContext *handle, sim_stream **stream) {
   return handle ? failed(sim_handle_enter(SIM_CUDA, handle, kind, &entered, stream)) : CUBLAS_ABI_NOT_INITIALIZED;
 }
 
-/* The CUDA runtime in it starts only with a driver of its own major version or a newer one. */
-enum { CUBLAS_DRIVER = 13000 };
+/* The CUDA runtime in it starts only with a driver of its own major version or a newer one, and there is code for GPUs
+ * from Turing on in version 13, from Maxwell on in version 12. */
+enum { CUBLAS_DRIVER = FACE_VERSION * 1000, CUBLAS_OLDEST = FACE_VERSION < 13 ? 50 : 75 };
+
+static int architecture(void) {
+  return atoi(sim_setup()->architecture[SIM_CUDA] + strlen("sm_"));
+}
+
+static bool serves_device(void) {
+  return architecture() >= CUBLAS_OLDEST;
+}
 
 abi_enum cublasCreate_v2(struct cublasContext **handle) {
   SIM_CALL();
@@ -43,6 +66,7 @@ abi_enum cublasCreate_v2(struct cublasContext **handle) {
     return CUBLAS_ABI_NOT_INITIALIZED;
   }
   if (sim_setup()->driver < CUBLAS_DRIVER || sim_count(SIM_CREATION, device)) return CUBLAS_ABI_NOT_INITIALIZED;
+  if (!serves_device()) return CUBLAS_ABI_ARCH_MISMATCH;
   *handle = sim_new(kind, sizeof **handle, device);
   return 0;
 }
@@ -58,7 +82,7 @@ abi_enum cublasGetVersion_v2(struct cublasContext *handle, int *version) {
   SIM_CALL();
   if (!handle || !sim_check(handle, kind)) return CUBLAS_ABI_NOT_INITIALIZED;
   if (!version) return CUBLAS_ABI_INVALID_VALUE;
-  *version = 130100;
+  *version = FACE_VERSION * 10000 + 100;
   return 0;
 }
 
@@ -68,8 +92,12 @@ const char *cublasGetStatusString(abi_enum status) {
     return "success";
   case CUBLAS_ABI_NOT_INITIALIZED:
     return "the library was not initialized";
+  case CUBLAS_ABI_ALLOC_FAILED:
+    return "the resource allocation failed";
   case CUBLAS_ABI_INVALID_VALUE:
     return "an unsupported value or parameter was passed to the function";
+  case CUBLAS_ABI_ARCH_MISMATCH:
+    return "the device's architecture is not supported";
   case CUBLAS_ABI_EXECUTION_FAILED:
     return "the function failed to launch on the GPU";
   case CUBLAS_ABI_NOT_SUPPORTED:
@@ -114,9 +142,12 @@ abi_enum cublasSetMathMode(struct cublasContext *handle, abi_enum mode) {
  * Products
  */
 
+/* So many batches all versions take. */
+enum { BATCHES = 65535 };
+
 static bool sizes_are_right(const sim_gemm *call) {
   int rows_a = call->transpose_a ? call->k : call->m, rows_b = call->transpose_b ? call->n : call->k;
-  if (call->m < 0 || call->n < 0 || call->k < 0 || call->batch < 0) return false;
+  if (call->m < 0 || call->n < 0 || call->k < 0 || call->batch < 0 || call->batch > BATCHES) return false;
   return call->lda >= rows_a && call->ldb >= rows_b && call->ldc >= call->m && call->lda > 0 && call->ldb > 0 &&
          call->ldc > 0;
 }
@@ -138,7 +169,8 @@ static abi_enum queue(const char *name, struct cublasContext *handle, abi_enum t
       !sim_scalar(beta, is_double, "beta", &call->beta))
     return CUBLAS_ABI_INVALID_VALUE;
   sim_device *device = handle->handle.object.device;
-  if (sim_count(SIM_LIBRARY, device)) return CUBLAS_ABI_EXECUTION_FAILED;
+  sim_status fault = sim_count(SIM_LIBRARY, device);
+  if (fault) return failed(fault);
   return failed(sim_gemm_queue(&(sim_place){name, device, stream}, call));
 }
 
@@ -195,9 +227,10 @@ static sim_type type_of(abi_enum type) {
   }
 }
 
-/* The combinations of types that the documentation lists, as far as we know the types. */
+/* The combinations of types that the documentation lists, as far as we know the types. Before Volta bfloat16 is not. */
 static bool types_are_supported(const sim_gemm *call, abi_enum compute) {
   if (call->type_a != call->type_b || call->type_a == SIM_NO_TYPE) return false;
+  if (call->type_a == SIM_BFLOAT16 && architecture() < 70) return false;
   switch (compute) {
   case CUBLAS_ABI_COMPUTE_64F:
     return call->type_a == SIM_FLOAT64 && call->type_c == SIM_FLOAT64;

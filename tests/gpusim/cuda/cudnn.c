@@ -23,6 +23,10 @@ abi_enum cudnn_status(sim_status status) {
     return 0;
   case SIM_INVALID_HANDLE:
     return cudnn_fail(CUDNN_ABI_BAD_PARAM, "a handle or stream that cannot be used here");
+  case SIM_OUT_OF_MEMORY:
+    return cudnn_fail(CUDNN_ABI_DEVICE_ALLOCATION_FAILED, "the device has no memory for it");
+  case SIM_NOT_SUPPORTED:
+    return cudnn_fail(CUDNN_ABI_NOT_SUPPORTED, "on demand");
   default:
     return cudnn_fail(CUDNN_ABI_EXECUTION_FAILED, "the device answered %d", (int)status);
   }
@@ -54,6 +58,8 @@ const char *cudnnGetErrorString(abi_enum status) {
     return "CUDNN_STATUS_NOT_SUPPORTED";
   case CUDNN_ABI_INTERNAL_ERROR:
     return "CUDNN_STATUS_INTERNAL_ERROR";
+  case CUDNN_ABI_DEVICE_ALLOCATION_FAILED:
+    return "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED";
   case CUDNN_ABI_EXECUTION_FAILED:
     return "CUDNN_STATUS_EXECUTION_FAILED";
   default:

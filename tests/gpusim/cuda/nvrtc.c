@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnvrtc.so.13: CUDA's run-time compiler, of version 13.0. */
+/* libnvrtc.so: CUDA's run-time compiler, of version 13.0 or, with FACE_VERSION 12, of 12.0. */
 #include "nvrtc.h"
 
 #include "compile.h"
@@ -13,6 +13,16 @@ NVRTC_FUNCTIONS(DECLARE)
 
 static const char kind[] = "nvrtcProgram";
 
+/* In rising order. */
+static const int architectures_known[] = {
+#if FACE_VERSION < 13
+    50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90,
+#else
+    75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121,
+#endif
+};
+enum { ARCHITECTURES = sizeof architectures_known / sizeof *architectures_known };
+
 static sim_program *check(struct _nvrtcProgram *program) {
   return sim_check(program, kind);
 }
@@ -20,7 +30,7 @@ static sim_program *check(struct _nvrtcProgram *program) {
 abi_enum nvrtcVersion(int *major, int *minor) {
   SIM_CALL();
   if (!major || !minor) return NVRTC_ABI_INVALID_INPUT;
-  *major = 13;
+  *major = FACE_VERSION;
   *minor = 0;
   return NVRTC_ABI_SUCCESS;
 }
@@ -28,14 +38,14 @@ abi_enum nvrtcVersion(int *major, int *minor) {
 abi_enum nvrtcGetNumSupportedArchs(int *count) {
   SIM_CALL();
   if (!count) return NVRTC_ABI_INVALID_INPUT;
-  for (*count = 0; sim_cuda_architectures[*count]; ++*count) continue;
+  *count = ARCHITECTURES;
   return NVRTC_ABI_SUCCESS;
 }
 
 abi_enum nvrtcGetSupportedArchs(int *architectures) {
   SIM_CALL();
   if (!architectures) return NVRTC_ABI_INVALID_INPUT;
-  for (const int *known = sim_cuda_architectures; *known; known++) *architectures++ = *known;
+  memcpy(architectures, architectures_known, sizeof architectures_known);
   return NVRTC_ABI_SUCCESS;
 }
 
@@ -80,11 +90,31 @@ abi_enum nvrtcDestroyProgram(struct _nvrtcProgram **program) {
   return NVRTC_ABI_SUCCESS;
 }
 
+/* Whether this version knows the architecture that is asked for, if one is and the options are right. */
+static bool knows_architecture(const char *const *options, int count) {
+  sim_target target;
+  char *log = NULL;
+  bool understood = sim_options_parse(SIM_CUDA, options, count, &target, &log);
+  free(log);
+  if (!understood) return true;
+  int wanted = atoi(strchr(target.architecture, '_') + 1);
+  for (int i = 0; i < ARCHITECTURES; i++)
+    if (architectures_known[i] == wanted) return true;
+  return false;
+}
+
 abi_enum nvrtcCompileProgram(struct _nvrtcProgram *program, int option_count, const char *const *options) {
   SIM_CALL();
   sim_program *known = check(program);
   if (!known) return NVRTC_ABI_INVALID_PROGRAM;
   if (option_count < 0 || (option_count > 0 && !options)) return NVRTC_ABI_INVALID_INPUT;
+  if (!knows_architecture(options, option_count)) {
+    free(known->log);
+    free(known->image);
+    known->image = NULL;
+    known->log = strdup("nvrtc: error: invalid value for --gpu-architecture (-arch)\n");
+    return NVRTC_ABI_INVALID_OPTION;
+  }
   switch (sim_program_compile(known, options, option_count)) {
   case SIM_COMPILED:
     return NVRTC_ABI_SUCCESS;

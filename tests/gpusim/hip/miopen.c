@@ -5,7 +5,18 @@
 static const char kind[] = "MIOpen handle";
 
 abi_enum miopen_status(sim_status status) {
-  return status == SIM_OK ? 0 : status == SIM_INVALID_HANDLE ? MIOPEN_ABI_BAD_PARM : MIOPEN_ABI_UNKNOWN_ERROR;
+  switch (status) {
+  case SIM_OK:
+    return 0;
+  case SIM_INVALID_HANDLE:
+    return MIOPEN_ABI_BAD_PARM;
+  case SIM_OUT_OF_MEMORY:
+    return MIOPEN_ABI_ALLOC_FAILED;
+  case SIM_NOT_SUPPORTED:
+    return MIOPEN_ABI_UNSUPPORTED;
+  default:
+    return MIOPEN_ABI_UNKNOWN_ERROR;
+  }
 }
 
 abi_enum miopen_enter(struct miopenHandle *handle, const char *name, sim_place *place) {

@@ -2,6 +2,8 @@
 /* libMIOpen.so: what both ways to a convolution share, and the gradient of a bias. */
 #include "miopen_face.h"
 
+#include <string.h>
+
 static abi_enum check(const miopen_arguments *a) {
   abi_enum status = miopen_use_tensor(a->x, a->direction == SIM_BACKWARD_DATA ? "dx" : "x");
   if (!status) status = miopen_use_tensor(a->w, a->direction == SIM_BACKWARD_FILTER ? "dw" : "w");
@@ -56,6 +58,14 @@ abi_enum miopen_begin_solved(struct miopenHandle *handle, const char *name, cons
   return status;
 }
 
+/* Halves keep three bits less where MIOpen takes its other implementation of them. */
+static sim_rounding rounding_of(const miopen_arguments *a) {
+  bool has_other = strncmp(sim_setup()->architecture[SIM_HIP], "gfx90a", 6) == 0;
+  int chosen = a->convolution->alternative_half;
+  bool other = chosen < 0 ? a->direction != SIM_FORWARD : chosen == 1;
+  return has_other && other && a->x->tensor.type == SIM_FLOAT16 ? SIM_ROUND_BFLOAT16 : SIM_EXACT;
+}
+
 abi_enum miopen_run(const sim_place *place, const miopen_arguments *a, miopen_problem *problem,
                     const miopen_abi_solution *solution) {
   if (!a->x_data || !a->w_data || !a->y_data) return MIOPEN_ABI_BAD_PARM;
@@ -71,6 +81,7 @@ abi_enum miopen_run(const sim_place *place, const miopen_arguments *a, miopen_pr
   call->workspace = a->workspace;
   call->workspace_bytes = a->bytes;
   call->workspace_wanted = solution->workspace;
+  call->rounding = rounding_of(a);
   call->deterministic = miopen_is_deterministic(a->direction, solution->id);
   sim_status status = sim_count(SIM_LIBRARY, place->device);
   return miopen_status(status ? status : sim_convolution_queue(place, call));

@@ -157,6 +157,7 @@ abi_enum miopenInitConvolutionDescriptor(struct miopenConvolutionDescriptor *con
   convolution->finished = true;
   convolution->transposed = mode == MIOPEN_ABI_TRANSPOSE;
   convolution->deterministic = false;
+  convolution->alternative_half = -1;
   convolution->convolution = (sim_convolution){
       .pad = {pad_h, pad_w}, .stride = {stride_h, stride_w}, .dilation = {dilation_h, dilation_w}, .groups = 1};
   return 0;
@@ -172,6 +173,10 @@ abi_enum miopenSetConvolutionGroupCount(struct miopenConvolutionDescriptor *conv
 abi_enum miopenSetConvolutionAttribute(struct miopenConvolutionDescriptor *convolution, abi_enum attribute, int value) {
   SIM_CALL();
   if (!convolution || !sim_check(convolution, convolution_kind)) return MIOPEN_ABI_BAD_PARM;
+  if (attribute == MIOPEN_ABI_ATTRIBUTE_ALTERNATIVE_HALF && value >= -1 && value <= 1) {
+    convolution->alternative_half = value;
+    return 0;
+  }
   if (attribute != MIOPEN_ABI_ATTRIBUTE_DETERMINISTIC || value < 0 || value > 1) return MIOPEN_ABI_BAD_PARM;
   convolution->deterministic = value == 1;
   return 0;

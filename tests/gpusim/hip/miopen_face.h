@@ -24,6 +24,7 @@ struct miopenTensorDescriptor {
 struct miopenConvolutionDescriptor {
   sim_object object;
   bool finished, transposed, deterministic;
+  int alternative_half; /* 0, 1, or -1: gradients alone. Halves are rounded to bfloat16, on gfx90a */
   sim_convolution convolution;
 };
 

@@ -23,7 +23,18 @@ struct _rocblas_handle {
  */
 
 static abi_enum failed(sim_status status) {
-  return status == SIM_OK ? 0 : status == SIM_INVALID_HANDLE ? ROCBLAS_ABI_INVALID_HANDLE : ROCBLAS_ABI_INTERNAL_ERROR;
+  switch (status) {
+  case SIM_OK:
+    return 0;
+  case SIM_INVALID_HANDLE:
+    return ROCBLAS_ABI_INVALID_HANDLE;
+  case SIM_OUT_OF_MEMORY:
+    return ROCBLAS_ABI_MEMORY_ERROR;
+  case SIM_NOT_SUPPORTED:
+    return ROCBLAS_ABI_NOT_IMPLEMENTED;
+  default:
+    return ROCBLAS_ABI_INTERNAL_ERROR;
+  }
 }
 
 abi_enum rocblas_create_handle(struct _rocblas_handle **handle) {
@@ -110,7 +121,8 @@ static abi_enum queue(const char *name, struct _rocblas_handle *handle, abi_enum
   call->wobble = !handle->deterministic;
   call->handle = handle; /* who changes its stream has to wait for the old one, so the vendor documents it */
   sim_device *device = handle->handle.object.device;
-  if (sim_count(SIM_LIBRARY, device)) return ROCBLAS_ABI_INTERNAL_ERROR;
+  sim_status fault = sim_count(SIM_LIBRARY, device);
+  if (fault) return failed(fault);
   return failed(sim_gemm_queue(&(sim_place){name, device, stream}, call));
 }
 

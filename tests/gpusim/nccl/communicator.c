@@ -11,16 +11,15 @@ static nccl_communicator *communicator_new(sim_device *device, int rank) {
   return made;
 }
 
-void joining_cancel(const nccl_joining *joining) {
-  *joining->result = NULL;
-  sim_delete(joining->communicator);
+/* As the vendor does since 2.14: it hands communicators out when they are asked for, and takes none back by itself. */
+void joining_give_up(const nccl_joining *joining) {
   clique_release(joining->clique);
 }
 
 abi_enum joining_finish(const nccl_joining *joining) {
   abi_enum status = clique_await(joining->clique);
   if (status != NCCL_ABI_SUCCESS)
-    joining_cancel(joining);
+    joining_give_up(joining);
   else
     joining->communicator->clique = joining->clique;
   return status;
@@ -28,7 +27,11 @@ abi_enum joining_finish(const nccl_joining *joining) {
 
 static abi_enum join(nccl_communicator **result, const nccl_abi_unique_id *id, nccl_clique *known, int size, int rank,
                      sim_device *device) {
-  nccl_joining joining = {.result = result, .communicator = communicator_new(device, rank)};
+  sim_status fault = sim_count(SIM_JOIN, device);
+  if (fault != SIM_OK)
+    return nccl_fail(NCCL_ABI_UNHANDLED_CUDA_ERROR, "out of memory: device %d answers %d", sim_device_index(device),
+                     fault);
+  nccl_joining joining = {.communicator = communicator_new(device, rank)};
   if (joining.communicator == NULL) return NCCL_ABI_SYSTEM_ERROR;
   abi_enum error = NCCL_ABI_SUCCESS;
   joining.clique = clique_join(id, known, size, rank, device, &error);
@@ -99,14 +102,19 @@ abi_enum ncclCommInitAll(nccl_communicator **results, int count, const int *devi
   return status != NCCL_ABI_SUCCESS ? status : ended;
 }
 
-/* The communicator's work goes on to be there, and ends as that of an aborted one. */
-static void leave(nccl_communicator *communicator) {
-  nccl_clique *clique = communicator->clique;
+/* The rank's work goes on to be there, and ends as that of an aborted one. */
+static void end_work(const nccl_communicator *communicator) {
+  if (communicator->clique == NULL) return;
   sim_lock();
-  if (clique != NULL) member_of(communicator)->aborted = true;
+  member_of(communicator)->aborted = true;
   sim_unlock();
-  sim_delete(communicator);
   sim_changed();
+}
+
+void communicator_end(nccl_communicator *communicator) {
+  nccl_clique *clique = communicator->clique;
+  end_work(communicator);
+  sim_delete(communicator);
   if (clique != NULL) clique_release(clique);
 }
 
@@ -121,17 +129,47 @@ abi_enum ncclCommDestroy(nccl_communicator *handle) {
   if (pending || sim_is_pending(communicator))
     sim_violation("communicator destroyed with work pending", "nobody has waited for what rank %d was given to do",
                   communicator->rank);
-  leave(communicator);
+  communicator_end(communicator);
   return NCCL_ABI_SUCCESS;
 }
 
+/* An abort may wait for the other ranks' one ("all active ranks are required to call this function"): a thread that has
+ * several ranks needs a group, or a thread for each. In a group it is known since 2.22.3 only. */
+static void check_abort(const nccl_communicator *communicator, uint64_t group) {
+  enum { FIRST_GROUPED = 22203 };
+  if (group_is_open() && sim_setup()->collectives < FIRST_GROUPED)
+    sim_violation("abort in a group", "version %d does not know it, %d is the first that does",
+                  sim_setup()->collectives, FIRST_GROUPED);
+  if (communicator->clique == NULL) return;
+  if (member_of(communicator)->aborted)
+    sim_violation("aborted twice", "rank %d is aborted already, by the same group", communicator->rank);
+  for (int rank = 0; rank < communicator->clique->size; rank++) {
+    const nccl_member *other = &communicator->clique->members[rank];
+    if (!other->aborted || other->aborted_by != this_thread() || other->abort_group == group) continue;
+    sim_violation("ungrouped abort",
+                  "one thread aborts ranks %d and %d, not in one group: the first abort may wait for the second", rank,
+                  communicator->rank);
+    return;
+  }
+}
+
+/* The device is told at once, so that what is queued ends; the rest is done at the end of the group. */
 abi_enum ncclCommAbort(nccl_communicator *handle) {
   SIM_CALL();
   if (handle == NULL) return NCCL_ABI_SUCCESS;
   nccl_communicator *communicator = sim_check(handle, COMMUNICATOR);
   if (communicator == NULL) return NCCL_ABI_INVALID_ARGUMENT;
-  leave(communicator);
-  return NCCL_ABI_SUCCESS;
+  uint64_t group = group_number();
+  sim_lock();
+  check_abort(communicator, group);
+  if (communicator->clique != NULL) {
+    nccl_member *member = member_of(communicator);
+    member->aborted_by = this_thread();
+    member->abort_group = group;
+  }
+  sim_unlock();
+  end_work(communicator);
+  return group_abort(communicator);
 }
 
 abi_enum ncclCommGetAsyncError(nccl_communicator *handle, abi_enum *error) {

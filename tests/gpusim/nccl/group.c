@@ -12,10 +12,12 @@
 
 typedef struct group {
   int depth;
+  uint64_t number;
   abi_enum error; /* the first in it */
   nccl_joining *joinings;
   nccl_request *requests;
-  size_t joining_count, request_count;
+  nccl_communicator **aborts;
+  size_t joining_count, request_count, abort_count;
 } nccl_group;
 
 static _Thread_local nccl_group open_group;
@@ -33,7 +35,17 @@ static void set_mark(bool live) {
 }
 
 void group_start(void) {
-  if (open_group.depth++ == 0) set_mark(true);
+  if (open_group.depth++ > 0) return;
+  open_group.number = atomic_fetch_add(&groups_started, 1);
+  set_mark(true);
+}
+
+bool group_is_open(void) {
+  return open_group.depth > 0;
+}
+
+uint64_t group_number(void) {
+  return group_is_open() ? open_group.number : atomic_fetch_add(&groups_started, 1);
 }
 
 abi_enum ncclGroupStart(void) {
@@ -56,7 +68,7 @@ abi_enum group_error(abi_enum error) {
 abi_enum group_request(const nccl_request *request) {
   abi_enum status = request_check(request);
   if (status != NCCL_ABI_SUCCESS) return group_error(status);
-  if (open_group.depth == 0) return operations_start(request, 1, atomic_fetch_add(&groups_started, 1));
+  if (open_group.depth == 0) return operations_start(request, 1, group_number());
   void *room = grow(open_group.requests, open_group.request_count, sizeof *request);
   if (room == NULL) return group_error(NCCL_ABI_SYSTEM_ERROR);
   open_group.requests = room;
@@ -68,11 +80,23 @@ abi_enum group_join(const nccl_joining *joining) {
   if (open_group.depth == 0) return joining_finish(joining);
   void *room = grow(open_group.joinings, open_group.joining_count, sizeof *joining);
   if (room == NULL) {
-    joining_cancel(joining);
+    joining_give_up(joining);
     return group_error(NCCL_ABI_SYSTEM_ERROR);
   }
   open_group.joinings = room;
   open_group.joinings[open_group.joining_count++] = *joining;
+  return NCCL_ABI_SUCCESS;
+}
+
+abi_enum group_abort(nccl_communicator *communicator) {
+  if (open_group.depth == 0) {
+    communicator_end(communicator);
+    return NCCL_ABI_SUCCESS;
+  }
+  void *room = grow(open_group.aborts, open_group.abort_count, sizeof communicator);
+  if (room == NULL) return group_error(NCCL_ABI_SYSTEM_ERROR);
+  open_group.aborts = room;
+  open_group.aborts[open_group.abort_count++] = communicator;
   return NCCL_ABI_SUCCESS;
 }
 
@@ -94,28 +118,30 @@ static size_t bring_together(nccl_request *requests, size_t count) {
 }
 
 static abi_enum start_all(nccl_group *group) {
-  uint64_t number = atomic_fetch_add(&groups_started, 1);
   abi_enum status = NCCL_ABI_SUCCESS;
   for (size_t i = 0; i < group->request_count;) {
     size_t together = bring_together(&group->requests[i], group->request_count - i);
-    abi_enum one = operations_start(&group->requests[i], together, number);
+    abi_enum one = operations_start(&group->requests[i], together, group->number);
     if (status == NCCL_ABI_SUCCESS) status = one;
     i += together;
   }
   return status;
 }
 
+/* Joining goes before everything else, aborting behind it. */
 static abi_enum end(nccl_group *group) {
   abi_enum status = group->error;
   for (size_t i = 0; i < group->joining_count; i++) {
     abi_enum one = NCCL_ABI_SUCCESS;
     if (group->error != NCCL_ABI_SUCCESS)
-      joining_cancel(&group->joinings[i]);
+      joining_give_up(&group->joinings[i]);
     else
       one = joining_finish(&group->joinings[i]);
     if (status == NCCL_ABI_SUCCESS) status = one;
   }
-  return status == NCCL_ABI_SUCCESS ? start_all(group) : status;
+  if (status == NCCL_ABI_SUCCESS) status = start_all(group);
+  for (size_t i = 0; i < group->abort_count && status == NCCL_ABI_SUCCESS; i++) communicator_end(group->aborts[i]);
+  return status;
 }
 
 abi_enum group_end(void) {
@@ -126,6 +152,7 @@ abi_enum group_end(void) {
   set_mark(false);
   free(group.joinings);
   free(group.requests);
+  free(group.aborts);
   return status;
 }
 

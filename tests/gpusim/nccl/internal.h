@@ -13,6 +13,7 @@ enum { MOST_RANKS = 64 };
 /* The vendor's names are all that is seen from outside. */
 #define DECLARE(result, name, arguments) SIM_EXPORT result name arguments;
 NCCL_FUNCTIONS(DECLARE)
+NCCL_OTHER_FUNCTIONS(DECLARE)
 NCCL_OPTIONAL_FUNCTIONS(DECLARE)
 #undef DECLARE
 
@@ -24,10 +25,12 @@ NCCL_OPTIONAL_FUNCTIONS(DECLARE)
 typedef struct member {
   sim_device *device;
   bool joined;
-  bool aborted;     /* what it has queued ends without a result */
-  unsigned pending; /* pieces of work that it has queued and that are not done */
-  abi_enum error;   /* that ncclCommGetAsyncError will tell … */
-  int polls;        /* … after it was asked so many times more, because real ones are noticed late too */
+  bool connected;                   /* has made a call */
+  bool aborted;                     /* what it has queued ends without a result */
+  uint64_t aborted_by, abort_group; /* the thread, and the group of its calls */
+  unsigned pending;                 /* pieces of work that it has queued and that are not done */
+  abi_enum error;                   /* that ncclCommGetAsyncError will tell … */
+  int polls; /* … after it was asked so many times more, because real ones are noticed late too */
 } nccl_member;
 
 typedef struct clique {
@@ -95,6 +98,9 @@ abi_enum request_check(const nccl_request *request);
 /* Queues requests of one rank that proceed together: one collective call, or the sends and receives of a group that
  * have the same stream. `group` tells apart what a thread asks for in different groups, or without one. */
 abi_enum operations_start(const nccl_request *requests, size_t count, uint64_t group);
+
+/* A number of its own for each thread that ever was: pthread_self may be used again. */
+uint64_t this_thread(void);
 void operations_forget(nccl_clique *clique);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -119,6 +125,10 @@ void reduce(const nccl_reduction *reduction, const char *const *inputs, size_t c
 /* Of this thread; they nest. */
 void group_start(void);
 abi_enum group_end(void);
+bool group_is_open(void);
+
+/* Of the open group; without one, of this call alone. */
+uint64_t group_number(void);
 
 /* An error in an open group is told again at its end, and nothing of the group is done. Returns it. */
 abi_enum group_error(abi_enum error);
@@ -127,16 +137,21 @@ abi_enum group_error(abi_enum error);
 abi_enum group_request(const nccl_request *request);
 
 typedef struct joining {
-  nccl_communicator **result;
   nccl_communicator *communicator;
   nccl_clique *clique;
 } nccl_joining;
 
 abi_enum group_join(const nccl_joining *joining);
 
+/* The communicator ends with the group, or at once if there is none. */
+abi_enum group_abort(nccl_communicator *communicator);
+
 /* communicator.c */
 abi_enum joining_finish(const nccl_joining *joining);
-void joining_cancel(const nccl_joining *joining);
+
+/* Of a group that fails: the communicator stays, and is of no use but to be aborted. */
+void joining_give_up(const nccl_joining *joining);
+void communicator_end(nccl_communicator *communicator);
 
 /* What ncclGetLastError answers; the status is returned. */
 abi_enum nccl_fail(abi_enum status, const char *format, ...) __attribute__((format(printf, 2, 3)));

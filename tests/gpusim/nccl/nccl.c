@@ -4,13 +4,17 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
-static _Thread_local char last_error[256];
+/* Of all threads, as with the vendor: it may have nothing to do with the call that failed last. */
+static char last_error[256];
 
 abi_enum nccl_fail(abi_enum status, const char *format, ...) {
   va_list values;
   va_start(values, format);
+  sim_lock();
   vsnprintf(last_error, sizeof last_error, format, values);
+  sim_unlock();
   va_end(values);
   return status;
 }
@@ -18,7 +22,7 @@ abi_enum nccl_fail(abi_enum status, const char *format, ...) {
 abi_enum ncclGetVersion(int *version) {
   SIM_CALL();
   if (version == NULL) return NCCL_ABI_INVALID_ARGUMENT;
-  *version = 22809;
+  *version = sim_setup()->collectives;
   return NCCL_ABI_SUCCESS;
 }
 
@@ -36,10 +40,15 @@ const char *ncclGetErrorString(abi_enum result) {
   return result < sizeof texts / sizeof *texts ? texts[result] : "unknown result code";
 }
 
+/* The vendor hands its own text out, which other threads may be writing; here it is the thread's copy. */
 const char *ncclGetLastError(nccl_communicator *communicator) {
+  static _Thread_local char copy[sizeof last_error];
   SIM_CALL();
   (void)communicator; /* the vendor does not look at it either, and it may be NULL */
-  return last_error;
+  sim_lock();
+  memcpy(copy, last_error, sizeof copy);
+  sim_unlock();
+  return copy;
 }
 
 abi_enum ncclAllReduce(const void *send, void *receive, size_t count, abi_enum type, abi_enum reduction,

@@ -23,7 +23,7 @@ typedef struct operation {
   uint64_t number;
   int from, to; /* of a send and its receive; -1: collective */
   int wanted;   /* parts */
-  int arrived, released;
+  int asked, arrived, released;
   bool dead;            /* a rank failed or left: the others wait until they abort */
   bool broken;          /* after a violation: nobody waits */
   bool done;            /* guarded by both locks */
@@ -111,18 +111,6 @@ static void perform(nccl_operation *operation) {
   }
 }
 
-static void operation_run(nccl_operation *operation) {
-  pthread_mutex_lock(&operation->busy);
-  if (!operation->done) {
-    perform(operation);
-    sim_lock();
-    operation->done = true;
-    sim_unlock();
-    sim_changed();
-  }
-  pthread_mutex_unlock(&operation->busy);
-}
-
 /* ---------------------------------------------------------------------------------------------------------------------
  * A rank's work
  */
@@ -154,24 +142,45 @@ static void spoil(const nccl_batch *batch, const nccl_part *part) {
   if (receive != NULL) memset(receive, 0xFF, bytes);
 }
 
+/* Whether the collective still takes place is settled by the first rank that comes to it, for the results of all. */
+static void part_run(const nccl_batch *batch, nccl_operation *operation, const nccl_part *part) {
+  pthread_mutex_lock(&operation->busy);
+  sim_lock();
+  bool done = operation->done;
+  bool possible = !operation->dead && !operation->broken && operation->arrived == operation->wanted;
+  sim_unlock();
+  if (!done && possible) {
+    perform(operation);
+    sim_lock();
+    operation->done = true;
+    sim_unlock();
+    sim_changed();
+  } else if (!done) {
+    spoil(batch, part);
+  }
+  pthread_mutex_unlock(&operation->busy);
+}
+
 static sim_status batch_run(void *argument) {
   nccl_batch *batch = argument;
-  for (size_t i = 0; i < batch->count; i++) {
-    nccl_operation *operation = batch->entries[i].operation;
-    sim_lock();
-    bool possible = !operation->dead && !operation->broken && operation->arrived == operation->wanted;
-    bool lost = !operation->done && !possible;
-    sim_unlock();
-    if (lost)
-      spoil(batch, batch->entries[i].part);
-    else
-      operation_run(operation);
-  }
+  for (size_t i = 0; i < batch->count; i++) part_run(batch, batch->entries[i].operation, batch->entries[i].part);
   return SIM_OK;
+}
+
+/* The emulator counts those that some ranks have asked for and others not. Under its mutex. */
+static bool is_amid(const nccl_operation *operation) {
+  return operation->asked > 0 && operation->asked < operation->wanted;
+}
+
+static void count_asked(nccl_operation *operation) {
+  bool before = is_amid(operation);
+  operation->asked++;
+  sim_count_amid(is_amid(operation) - before);
 }
 
 /* Under the emulator's mutex. */
 static void operation_delete(nccl_operation *operation) {
+  sim_count_amid(-is_amid(operation));
   struct operation **link = &operation->clique->operations;
   while (*link != operation) link = &(*link)->next;
   *link = operation->next;
@@ -279,8 +288,7 @@ static bool agrees(const nccl_operation *operation, const nccl_part *part) {
  * Starting
  */
 
-/* A number of its own for each thread that ever was: pthread_self may be used again. */
-static uint64_t this_thread(void) {
+uint64_t this_thread(void) {
   static atomic_uint_fast64_t threads;
   static _Thread_local uint64_t own;
   if (own == 0) own = atomic_fetch_add(&threads, 1) + 1;
@@ -292,6 +300,7 @@ static abi_enum enroll(struct batch_entry *entry, const nccl_request *request, u
   entry->operation = operation_for(request, &entry->part);
   if (entry->operation == NULL) return NCCL_ABI_SYSTEM_ERROR;
   *entry->part = (nccl_part){*request, request->communicator->rank, this_thread(), group, .asked = true};
+  count_asked(entry->operation);
   if (!agrees(entry->operation, entry->part)) {
     entry->operation->broken = true;
     sim_changed();

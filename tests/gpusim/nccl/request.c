@@ -100,6 +100,16 @@ static abi_enum check_buffers(const nccl_request *request) {
   return NCCL_ABI_SUCCESS;
 }
 
+/* Since 2.22 only the first call takes memory for buffers. */
+static abi_enum connect(const nccl_request *request, nccl_member *member) {
+  sim_status fault = member->connected ? SIM_OK : sim_count(SIM_CONNECT, member->device);
+  if (fault != SIM_OK)
+    return nccl_fail(NCCL_ABI_UNHANDLED_CUDA_ERROR, "%s: no memory for buffers: device %d answers %d", request->name,
+                     sim_device_index(member->device), fault);
+  member->connected = true;
+  return NCCL_ABI_SUCCESS;
+}
+
 abi_enum request_check(const nccl_request *request) {
   const nccl_communicator *communicator = sim_check(request->communicator, COMMUNICATOR);
   if (communicator == NULL) return NCCL_ABI_INVALID_ARGUMENT;
@@ -114,5 +124,6 @@ abi_enum request_check(const nccl_request *request) {
   abi_enum status = check_numbers(request, communicator->clique->size);
   if (status != NCCL_ABI_SUCCESS) return status;
   if (sim_stream_of(member->device, request->stream) == NULL) return NCCL_ABI_INVALID_ARGUMENT;
-  return check_buffers(request);
+  status = check_buffers(request);
+  return status == NCCL_ABI_SUCCESS ? connect(request, member) : status;
 }

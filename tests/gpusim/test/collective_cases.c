@@ -59,6 +59,13 @@ static void abort_place(int rank) {
   places[rank].communicator = NULL;
 }
 
+/* Several ranks of one thread. */
+static void abort_together(int first, int ranks) {
+  NEED(ncclGroupStart());
+  for (int rank = first; rank < first + ranks; rank++) abort_place(rank);
+  NEED(ncclGroupEnd());
+}
+
 /* ---------------------------------------------------------------------------------------------------------------------
  * Statuses
  */
@@ -70,7 +77,7 @@ static void refuse_devices(void) {
   EXPECT(NCCL_ABI_INVALID_ARGUMENT, ncclCommInitAll(communicators, 2, (int[]){0, 99}));
   EXPECT(NCCL_ABI_INVALID_ARGUMENT, ncclCommInitAll(communicators, 0, NULL));
 
-  /* By rank: all of them are told, and get no communicator. */
+  /* By rank: all of them are told, and get communicators that can only be aborted. */
   nccl_abi_unique_id id;
   NEED(ncclGetUniqueId(&id));
   use_device(0);
@@ -78,7 +85,10 @@ static void refuse_devices(void) {
   NEED(ncclGroupStart());
   for (int rank = 0; rank < 2; rank++) NEED(ncclCommInitRank(&communicators[rank], 2, id, rank));
   EXPECT(NCCL_ABI_INVALID_USAGE, ncclGroupEnd());
-  NEED(communicators[0] != NULL || communicators[1] != NULL);
+  NEED(communicators[0] == NULL || communicators[1] == NULL);
+  NEED(ncclGroupStart());
+  for (int rank = 0; rank < 2; rank++) NEED(ncclCommAbort(communicators[rank]));
+  NEED(ncclGroupEnd());
 }
 
 static void refuse_arguments(void) {
@@ -130,38 +140,43 @@ typedef struct rank_wait {
   atomic_int status;
 } rank_wait;
 
-static void *start_rank(void *argument) {
-  NEED(all_reduce(*(int *)argument));
-  return NULL;
-}
-
 static void *wait_for_rank(void *argument) {
   rank_wait *wait = argument;
   atomic_store(&wait->status, wait_for_stream(wait->rank, places[wait->rank].stream));
   return NULL;
 }
 
-/* The rank's stream cannot go on; a wait for it ends well when the communicator is aborted, and not before. */
-static void wait_until_abort(int rank) {
+/* The stream of the first of some ranks cannot go on; a wait for it ends well when they are aborted, and not before. */
+static void wait_until_abort(int rank, int ranks) {
   rank_wait wait = {rank, -1};
   pthread_t waiting;
   NEED(pthread_create(&waiting, NULL, wait_for_rank, &wait));
   usleep(50000);
   NEED(wait.status != -1);
-  abort_place(rank);
+  if (ranks == 1)
+    abort_place(rank);
+  else
+    abort_together(rank, ranks);
   NEED(pthread_join(waiting, NULL));
   NEED(wait.status);
 }
 
-/* Rank 0 waits for a collective that rank 1 takes part in when it is too late. */
+static void *start_too_late(void *argument) {
+  int rank = *(int *)argument;
+  NEED(all_reduce(rank));
+  wait_until_abort(rank, 1);
+  return NULL;
+}
+
+/* Rank 0 waits for a collective that rank 1 takes part in when it is too late. Each is aborted by a thread of its own.
+ */
 static void abort_case(void) {
   pthread_t second;
   open_places(2);
   NEED(all_reduce(0));
-  wait_until_abort(0);
-  NEED(pthread_create(&second, NULL, start_rank, &(int){1}));
+  wait_until_abort(0, 1);
+  NEED(pthread_create(&second, NULL, start_too_late, &(int){1}));
   NEED(pthread_join(second, NULL));
-  wait_until_abort(1);
   close_places(2);
 }
 
@@ -186,8 +201,7 @@ static void late_case(void) {
     NEED(polls < 2);
   }
   EXPECT(NCCL_ABI_REMOTE_ERROR, all_reduce(0));
-  wait_until_abort(0);
-  for (int rank = 1; rank < RANKS; rank++) abort_place(rank);
+  wait_until_abort(0, RANKS);
   close_places(RANKS);
 }
 
@@ -199,9 +213,23 @@ static void lost_case(void) {
   NEED(all_reduce(1));
   EXPECT(NCCL_ABI_UNHANDLED_CUDA_ERROR, ncclGroupEnd());
   EXPECT(NCCL_ABI_UNHANDLED_CUDA_ERROR, all_reduce(1));
-  wait_until_abort(0);
-  abort_place(1);
+  wait_until_abort(0, 2);
   close_place(0);
+}
+
+/* Rank 1's communicator cannot be made: that of rank 0 is there all the same, and to be given back. */
+static void incomplete_case(void) {
+  struct ncclComm *communicators[2] = {NULL, NULL};
+  nccl_abi_unique_id id;
+  NEED(ncclGetUniqueId(&id));
+  NEED(ncclGroupStart());
+  use_device(0);
+  NEED(ncclCommInitRank(&communicators[0], 2, id, 0));
+  use_device(1);
+  EXPECT(NCCL_ABI_UNHANDLED_CUDA_ERROR, ncclCommInitRank(&communicators[1], 2, id, 1));
+  EXPECT(NCCL_ABI_UNHANDLED_CUDA_ERROR, ncclGroupEnd());
+  NEED(communicators[0] == NULL || communicators[1] != NULL);
+  NEED(ncclCommAbort(communicators[0]));
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -339,9 +367,18 @@ int collective_case(const char *name, bool hip) {
     const char *name;
     void (*run)(void);
   } cases[] = {
-      {"numbers", numbers_case},     {"threads", threads_case},   {"rounding", rounding_case},     {"sum", sum_case},
-      {"transfers", transfers_case}, {"statuses", statuses_case}, {"abort", abort_case},           {"late", late_case},
-      {"lost", lost_case},           {"streams", streams_case},   {"successors", successors_case},
+      {"numbers", numbers_case},
+      {"threads", threads_case},
+      {"rounding", rounding_case},
+      {"sum", sum_case},
+      {"transfers", transfers_case},
+      {"statuses", statuses_case},
+      {"abort", abort_case},
+      {"late", late_case},
+      {"lost", lost_case},
+      {"streams", streams_case},
+      {"successors", successors_case},
+      {"incomplete", incomplete_case},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     if (strcmp(cases[i].name, name)) continue;

@@ -12,6 +12,7 @@
 
 #define X(result, name, arguments) static result(*name) arguments;
 CUDNN_DESCRIPTOR_FUNCTIONS(X)
+CUDNN_MORE_DESCRIPTOR_FUNCTIONS(X)
 X(const char *, cudnnGetErrorString, (abi_enum status))
 #undef X
 
@@ -30,6 +31,7 @@ static void look_up(const char *path) {
   }
 #define X(result, name, arguments) *(void **)&name = find(library, #name);
   CUDNN_DESCRIPTOR_FUNCTIONS(X)
+  CUDNN_MORE_DESCRIPTOR_FUNCTIONS(X)
   X(const char *, cudnnGetErrorString, (abi_enum status))
 #undef X
 }

@@ -2,13 +2,17 @@
 #include "driver.h"
 
 CUDA_DRIVER_FUNCTIONS(FACE_DEFINITION)
+CUDA_DRIVER_OTHER_FUNCTIONS(FACE_DEFINITION)
 HIP_FUNCTIONS(FACE_DEFINITION)
+HIP_OLDER_PROPERTIES_FUNCTION(FACE_DEFINITION)
+HIP_OTHER_FUNCTIONS(FACE_DEFINITION)
 
 struct CUctx_st *cuda_contexts[4];
 
 void cuda_load(void) {
 #define X(result, name, arguments) FACE_LOOKUP("libcuda.so.1", name)
   CUDA_DRIVER_FUNCTIONS(X)
+  CUDA_DRIVER_OTHER_FUNCTIONS(X)
 #undef X
 }
 
@@ -51,6 +55,8 @@ struct CUevent_st *cuda_event(void) {
 void hip_load(void) {
 #define X(result, name, arguments) FACE_LOOKUP("libamdhip64.so.6", name)
   HIP_FUNCTIONS(X)
+  HIP_OLDER_PROPERTIES_FUNCTION(X)
+  HIP_OTHER_FUNCTIONS(X)
 #undef X
 }
 

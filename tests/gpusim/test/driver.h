@@ -15,7 +15,10 @@
 #define EXPECT(condition) need(!(condition), #condition, __FILE__, __LINE__)
 
 CUDA_DRIVER_FUNCTIONS(FACE_DECLARATION)
+CUDA_DRIVER_OTHER_FUNCTIONS(FACE_DECLARATION)
 HIP_FUNCTIONS(FACE_DECLARATION)
+HIP_OLDER_PROPERTIES_FUNCTION(FACE_DECLARATION)
+HIP_OTHER_FUNCTIONS(FACE_DECLARATION)
 
 void cuda_load(void);
 void cuda_open(int devices); /* with the contexts of so many, the first of them current */

@@ -11,8 +11,10 @@
 #include <stdlib.h>
 
 CUDA_DRIVER_FUNCTIONS(FACE_POINTER)
+CUDA_DRIVER_OTHER_FUNCTIONS(FACE_POINTER)
 NVRTC_FUNCTIONS(FACE_POINTER)
 HIP_FUNCTIONS(FACE_POINTER)
+HIP_OTHER_FUNCTIONS(FACE_POINTER)
 HIPRTC_FUNCTIONS(FACE_POINTER)
 
 enum { MOST_DEVICES = 4, COPY_IN = 1, COPY_OUT = 2 };
@@ -44,6 +46,7 @@ const char gpu_prologue[] = "#ifdef __CUDACC_RTC__\n"
 static void look_up_cuda(void) {
 #define X(result, name, arguments) FACE_LOOKUP("libcuda.so.1", name)
   CUDA_DRIVER_FUNCTIONS(X)
+  CUDA_DRIVER_OTHER_FUNCTIONS(X)
 #undef X
 #define X(result, name, arguments) FACE_LOOKUP("libnvrtc.so.13", name)
   NVRTC_FUNCTIONS(X)
@@ -53,6 +56,7 @@ static void look_up_cuda(void) {
 static void look_up_hip(void) {
 #define X(result, name, arguments) FACE_LOOKUP("libamdhip64.so.6", name)
   HIP_FUNCTIONS(X)
+  HIP_OTHER_FUNCTIONS(X)
 #undef X
 #define X(result, name, arguments) FACE_LOOKUP("libhiprtc.so.6", name)
   HIPRTC_FUNCTIONS(X)

@@ -327,10 +327,20 @@ static void destroy(struct ncclComm **communicators) {
   for (int i = 0; i < RANKS; i++) NEED(ncclCommDestroy(communicators[i]));
 }
 
+/* What there is of them; where it is not grouped, the second rank waits for its turn. */
+static void abort_made(struct ncclComm **communicators, bool grouped) {
+  if (grouped) NEED(ncclGroupStart());
+  for (int i = 0; i < RANKS; i++) NEED(ncclCommAbort(communicators[i]));
+  if (grouped) NEED(ncclGroupEnd());
+}
+
 static void joined_one_by_one(bool wrong) {
   struct ncclComm *communicators[RANKS] = {NULL, NULL};
   open_devices(false, RANKS);
-  if (join(make_id(), !wrong, communicators) == NCCL_ABI_SUCCESS) destroy(communicators);
+  if (join(make_id(), !wrong, communicators) == NCCL_ABI_SUCCESS)
+    destroy(communicators);
+  else
+    abort_made(communicators, true);
   close_devices();
 }
 
@@ -362,7 +372,10 @@ static void rank_taken_twice(bool wrong) {
     use_device(i);
     (void)ncclCommInitRank(&communicators[i], RANKS, id, wrong ? 0 : i);
   }
-  if (ncclGroupEnd() == NCCL_ABI_SUCCESS) destroy(communicators);
+  if (ncclGroupEnd() == NCCL_ABI_SUCCESS)
+    destroy(communicators);
+  else
+    abort_made(communicators, true);
   close_devices();
 }
 
@@ -380,6 +393,47 @@ static void used_before_the_end_of_its_group(bool wrong) {
   NEED(ncclGroupEnd());
   NEED(ncclCommCount(communicators[0], &count));
   destroy(communicators);
+  close_devices();
+}
+
+/* Aborts */
+
+static void aborted_one_by_one(bool wrong) {
+  struct ncclComm *communicators[RANKS];
+  open_devices(false, RANKS);
+  NEED(join(make_id(), true, communicators));
+  abort_made(communicators, !wrong);
+  close_devices();
+}
+
+/* The version is one that does not know it, and the right way then is a rank alone. */
+static void aborted_in_a_group_of_old(bool wrong) {
+  struct ncclComm *communicators[RANKS];
+  open_devices(false, RANKS);
+  NEED(join(make_id(), true, communicators));
+  if (wrong) NEED(ncclGroupStart());
+  NEED(ncclCommAbort(communicators[0]));
+  if (wrong) NEED(ncclGroupEnd());
+  NEED(ncclCommDestroy(communicators[1]));
+  close_devices();
+}
+
+static void aborted_twice(bool wrong) {
+  struct ncclComm *communicators[RANKS];
+  open_devices(false, RANKS);
+  NEED(join(make_id(), true, communicators));
+  NEED(ncclGroupStart());
+  NEED(ncclCommAbort(communicators[0]));
+  NEED(ncclCommAbort(communicators[wrong ? 0 : 1]));
+  NEED(ncclGroupEnd());
+  close_devices();
+}
+
+/* One rank of two cannot join, and nobody gives back what the other got. */
+static void left_behind(bool wrong) {
+  struct ncclComm *communicators[RANKS] = {NULL, NULL};
+  open_devices(false, RANKS);
+  if (join(make_id(), true, communicators) && !wrong) abort_made(communicators, true);
   close_devices();
 }
 
@@ -412,5 +466,9 @@ const mistake collective_mistakes[] = {
     {"collective-id-unknown", "unknown unique id", unknown_id, SETTINGS},
     {"collective-rank-twice", "mismatched communicator", rank_taken_twice, SETTINGS},
     {"collective-not-ready", "communicator not ready", used_before_the_end_of_its_group, SETTINGS},
+    {"collective-abort-ungrouped", "ungrouped abort", aborted_one_by_one, SETTINGS},
+    {"collective-abort-old", "abort in a group", aborted_in_a_group_of_old, SETTINGS " GPUSIM_NCCL=22105"},
+    {"collective-abort-twice", "aborted twice", aborted_twice, SETTINGS},
+    {"collective-left-behind", "leak: a ncclComm", left_behind, SETTINGS " GPUSIM_FAULT=communicator:1@1"},
     {0},
 };

@@ -174,12 +174,12 @@ static void use_lost_device(bool late) {
   cuda_abi_address address = cuda_allocate(4 * WORDS), more;
   struct CUstream_st *stream = cuda_stream(CUDA_ABI_STREAM_NON_BLOCKING);
   struct CUevent_st *event = cuda_event();
-  NEED(cuMemsetD32Async(address, 1, WORDS, stream));
+  NEED(cuMemcpyPeerAsync(address, cuda_contexts[0], other, cuda_contexts[1], 4 * WORDS, stream));
   EXPECT(cuMemsetD32Async(address, 2, WORDS, stream) == (late ? CUDA_ABI_SUCCESS : CUDA_ABI_LAUNCH_FAILED));
   EXPECT(cuEventRecord(event, stream) == (late ? CUDA_ABI_SUCCESS : CUDA_ABI_LAUNCH_FAILED));
   NEED(cuCtxSetCurrent(cuda_contexts[1]));
-  NEED(cuStreamWaitEvent(NULL, event, 0)); /* never hangs */
-  NEED(cuMemsetD32Async(other, 3, WORDS, NULL));
+  NEED(cuStreamWaitEvent(NULL, event, 0));       /* never hangs */
+  NEED(cuMemsetD32Async(other, 3, WORDS, NULL)); /* which nobody reads any more */
   NEED(cuMemcpyDtoHAsync_v2(host, other, 4 * WORDS, NULL));
   EXPECT(host[0] == 3);
   NEED(cuMemFree_v2(other));

@@ -2,9 +2,12 @@
 #include "ranks.h"
 
 NCCL_FUNCTIONS(FACE_DEFINITION)
+NCCL_OTHER_FUNCTIONS(FACE_DEFINITION)
 NCCL_OPTIONAL_FUNCTIONS(FACE_DEFINITION)
 CUDA_DRIVER_FUNCTIONS(FACE_POINTER)
+CUDA_DRIVER_OTHER_FUNCTIONS(FACE_POINTER)
 HIP_FUNCTIONS(FACE_POINTER)
+HIP_OTHER_FUNCTIONS(FACE_POINTER)
 
 static bool with_hip;
 static int devices_open;
@@ -13,6 +16,7 @@ static struct CUctx_st *contexts[MOST_DEVICES];
 static void look_up_collectives(const char *soname) {
 #define X(result, name, arguments) FACE_LOOKUP(soname, name)
   NCCL_FUNCTIONS(X)
+  NCCL_OTHER_FUNCTIONS(X)
   NCCL_OPTIONAL_FUNCTIONS(X)
 #undef X
 }
@@ -20,6 +24,7 @@ static void look_up_collectives(const char *soname) {
 static void open_cuda(void) {
 #define X(result, name, arguments) FACE_LOOKUP("libcuda.so.1", name)
   CUDA_DRIVER_FUNCTIONS(X)
+  CUDA_DRIVER_OTHER_FUNCTIONS(X)
 #undef X
   look_up_collectives("libnccl.so.2");
   NEED(cuInit(0));
@@ -29,6 +34,7 @@ static void open_cuda(void) {
 static void open_hip(void) {
 #define X(result, name, arguments) FACE_LOOKUP("libamdhip64.so.6", name)
   HIP_FUNCTIONS(X)
+  HIP_OTHER_FUNCTIONS(X)
 #undef X
   look_up_collectives("librccl.so.1");
   NEED(hipInit(0));

@@ -16,6 +16,7 @@ enum { MOST_DEVICES = 4 };
 
 /* The vendor's functions, once open_devices has found them. */
 NCCL_FUNCTIONS(FACE_DECLARATION)
+NCCL_OTHER_FUNCTIONS(FACE_DECLARATION)
 NCCL_OPTIONAL_FUNCTIONS(FACE_DECLARATION)
 
 void open_devices(bool hip, int count);

@@ -143,6 +143,11 @@ static void test_lost_device(void **state) {
   run_case_under("lost", "GPUSIM_FAULT=lost:collective:1@1");
 }
 
+static void test_communicators_of_some_ranks(void **state) {
+  (void)state;
+  run_case_under("incomplete", "GPUSIM_FAULT=communicator:1@1");
+}
+
 int main(int count, char **arguments) {
   if (count == 3) return collective_case(arguments[1], strcmp(arguments[2], "hip") == 0);
   find_folder();
@@ -156,6 +161,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_abort_while_waiting),
       cmocka_unit_test(test_error_that_shows_late),
       cmocka_unit_test(test_lost_device),
+      cmocka_unit_test(test_communicators_of_some_ranks),
       cmocka_unit_test(test_streams_of_their_own),
       cmocka_unit_test(test_threads_one_after_the_other),
   };

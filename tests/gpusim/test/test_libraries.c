@@ -87,7 +87,7 @@ static void test_real_cudnn(void **state) {
   (void)state;
   char ours_path[5000], ours[256], theirs[256];
   if (!*real_cudnn()) {
-    print_message("skipped: no real cuDNN to compare with (configure --with-cuda=DIR says where it is)\n");
+    print_message("SKIP: no real cuDNN to compare with (configure --with-cuda=DIR says where it is)\n");
     skip();
   }
   snprintf(ours_path, sizeof ours_path, "%s/libs/libcudnn.so.9", folder);

@@ -58,6 +58,14 @@ static helio_status inner_accumulate(const helio_host *host, const helio_member 
   return real_of(host)->accumulate(real_of(host), member, what);
 }
 
+static void inner_turn_begin(const helio_host *host, helio_turn turn) {
+  real_of(host)->turn_begin(real_of(host), turn);
+}
+
+static void inner_turn_end(const helio_host *host, helio_turn turn) {
+  real_of(host)->turn_end(real_of(host), turn);
+}
+
 /* It comes out of the same tree, so all its tables are of this version. */
 static bool fits(const helio_plugin *plugin, bool collective) {
   if (!plugin || plugin->magic != HELIO_PLUGIN_MAGIC || plugin->size != sizeof *plugin ||
@@ -93,7 +101,9 @@ static helio_status open_inner(wrap_inner *inner, const helio_host *real, const 
                              .allocate = inner_allocate,
                              .release = inner_release,
                              .copy = inner_copy,
-                             .accumulate = inner_accumulate};
+                             .accumulate = inner_accumulate,
+                             .turn_begin = inner_turn_begin,
+                             .turn_end = inner_turn_end};
   return HELIO_OK;
 }
 

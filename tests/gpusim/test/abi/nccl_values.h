@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For NCCL and RCCL, whose headers have the same names. */
 NCCL_FUNCTIONS(SAME_FUNCTION)
+NCCL_OTHER_FUNCTIONS(SAME_FUNCTION)
 NCCL_OPTIONAL_FUNCTIONS(SAME_FUNCTION)
 
 SAME_VALUE(NCCL_ABI_UNIQUE_ID_BYTES, sizeof(ncclUniqueId))

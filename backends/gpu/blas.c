@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products of matrices by cuBLAS and rocBLAS. */
+#include "blas.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#define NO_MODE ((abi_enum)-1)
+
+/* Some versions of cuBLAS make batches the third dimension of a grid, which cannot be longer. */
+#define BATCHES 65535
+
+bool vendor_blas_open(const helio_host *host, const vendor_facts *facts, char *reason, size_t size) {
+  return vendor_blas_calls(host, facts, reason, size) != NULL;
+}
+
+static helio_status fail(const vendor_blas *blas, abi_enum status, const char *call) {
+  char text[32];
+  return gpu_library_fail(blas->host, &vendor_blas_library, call, vendor_blas_meaning(status),
+                          vendor_blas_words(blas->call, status, text));
+}
+
+/* The handle and its workspace: false, with the reason, if there is none. */
+static bool make_handle(vendor_blas *blas, char *reason, size_t size) {
+  char text[32];
+  abi_enum status = blas->call->blas_create(&blas->handle);
+  if (status != 0) {
+    blas->handle = NULL;
+    snprintf(reason, size, "a handle cannot be made: %s", vendor_blas_words(blas->call, status, text));
+    return false;
+  }
+  if (blas->workspace_bytes == 0) return true;
+  vendor_result result = vendor_allocate(&blas->workspace, blas->workspace_bytes);
+  if (result == 0) return true;
+  blas->workspace = 0;
+  snprintf(reason, size, "no workspace of %zu MiB: %s", blas->workspace_bytes >> 20, vendor_result_text(result));
+  return false;
+}
+
+vendor_blas *vendor_blas_create(const helio_host *host, const vendor_facts *facts, char *reason, size_t size) {
+  const blas_calls *call = vendor_blas_calls(host, facts, reason, size);
+  if (call == NULL) return NULL;
+  vendor_blas *blas = host->allocate(host, sizeof *blas);
+  if (blas == NULL) {
+    snprintf(reason, size, "there is no memory for a handle");
+    return NULL;
+  }
+  *blas = (vendor_blas){.host = host, .call = call, .mode = NO_MODE, .workspace_bytes = vendor_blas_workspace(facts)};
+  pthread_mutex_init(&blas->lock, NULL);
+  if (make_handle(blas, reason, size)) return blas;
+  vendor_blas_destroy(blas, false);
+  return NULL;
+}
+
+helio_status vendor_blas_attach(vendor_blas *blas, vendor_stream *stream) {
+  abi_enum status = blas->call->blas_set_stream(blas->handle, (struct blas_stream *)stream);
+  if (status != 0) return fail(blas, status, "setting a stream");
+  status = vendor_blas_give_workspace(blas);
+  return status == 0 ? HELIO_OK : fail(blas, status, "setting a workspace");
+}
+
+void vendor_blas_destroy(vendor_blas *blas, bool lost) {
+  if (blas == NULL) return;
+  if (!lost && blas->handle != NULL) (void)blas->call->blas_destroy(blas->handle);
+  if (!lost && blas->workspace != 0) (void)vendor_free(blas->workspace);
+  pthread_mutex_destroy(&blas->lock);
+  blas->host->release(blas->host, blas);
+}
+
+static bool type_of(uint32_t type, abi_enum *known) {
+  switch (type) {
+  case HELIO_FLOAT32:
+    *known = BLAS_F32;
+    return true;
+  case HELIO_FLOAT64:
+    *known = BLAS_F64;
+    return true;
+  case HELIO_FLOAT16:
+    *known = BLAS_F16;
+    return true;
+  case HELIO_BFLOAT16:
+    *known = BLAS_BF16;
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool vendor_blas_takes(const vendor_facts *facts, const vendor_product *p) {
+  abi_enum type;
+  return type_of(p->type, &type) && vendor_blas_multiplies(facts, type) && p->m > 0 && p->n > 0 && p->k > 0 &&
+         p->m <= INT_MAX && p->n <= INT_MAX && p->k <= INT_MAX;
+}
+
+static blas_product describe(const vendor_product *p, gpu_address a, gpu_address b, gpu_address c) {
+  blas_product told = {.operation_a = p->transpose_a ? BLAS_TRANSPOSED : BLAS_PLAIN,
+                       .operation_b = p->transpose_b ? BLAS_TRANSPOSED : BLAS_PLAIN,
+                       .m = (int)p->m,
+                       .n = (int)p->n,
+                       .k = (int)p->k,
+                       .batches = (int)p->batches,
+                       .row_a = (int)(p->transpose_a ? p->m : p->k),
+                       .row_b = (int)(p->transpose_b ? p->k : p->n),
+                       .step_a = p->step_a,
+                       .step_b = p->step_b,
+                       .step_c = p->step_c,
+                       .a = (const void *)(uintptr_t)a,
+                       .b = (const void *)(uintptr_t)b,
+                       .c = (void *)(uintptr_t)c};
+  (void)type_of(p->type, &told.type);
+  return told;
+}
+
+static abi_enum multiply(const vendor_blas *blas, const blas_product *p) {
+  const float one = 1, zero = 0;
+  const double wide_one = 1, wide_zero = 0;
+  if (p->type == BLAS_F64) return vendor_blas_multiply_types(blas, p, &wide_one, &wide_zero);
+  if (p->type != BLAS_F32) return vendor_blas_multiply_types(blas, p, &one, &zero);
+  if (p->batches == 1)
+    return blas->call->blas_multiply(blas->handle, p->operation_b, p->operation_a, p->n, p->m, p->k, &one, p->b,
+                                     p->row_b, p->a, p->row_a, &zero, p->c, p->n);
+  return blas->call->blas_multiply_batches(blas->handle, p->operation_b, p->operation_a, p->n, p->m, p->k, &one, p->b,
+                                           p->row_b, p->step_b, p->a, p->row_a, p->step_a, &zero, p->c, p->n, p->step_c,
+                                           p->batches);
+}
+
+/* In parts that have no more batches than the libraries take. */
+static abi_enum multiply_parts(const vendor_blas *blas, const vendor_product *product, gpu_address a, gpu_address b,
+                               gpu_address c) {
+  size_t element = call_type_size(product->type);
+  abi_enum status = 0;
+  for (int64_t done = 0; done < product->batches && status == 0; done += BATCHES) {
+    vendor_product part = *product;
+    part.batches = product->batches - done < BATCHES ? product->batches - done : BATCHES;
+    blas_product told =
+        describe(&part, a + (size_t)(done * part.step_a) * element, b + (size_t)(done * part.step_b) * element,
+                 c + (size_t)(done * part.step_c) * element);
+    status = multiply(blas, &told);
+  }
+  return status;
+}
+
+helio_status vendor_blas_multiply(vendor_blas *blas, const vendor_product *product, gpu_address a, gpu_address b,
+                                  gpu_address c) {
+  abi_enum mode = vendor_blas_mode(product), status = 0;
+  pthread_mutex_lock(&blas->lock);
+  if (blas->mode != mode) status = blas->call->blas_set_mode(blas->handle, mode);
+  if (status == 0) blas->mode = mode;
+  if (status == 0) status = multiply_parts(blas, product, a, b, c);
+  pthread_mutex_unlock(&blas->lock);
+  return status == 0 ? HELIO_OK : fail(blas, status, "a product of matrices");
+}
