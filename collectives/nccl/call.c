@@ -142,13 +142,16 @@ static helio_status other_failed(helio_communicator *c) {
 }
 
 /* The rank's own device or library refused. An error of the driver's need not be the end of the device: the library
- * takes memory for its buffers, and reaches for its peers, in the first call that wants them. */
+ * takes memory for its buffers, and reaches for its peers, in the first call that wants them. But a call is refused
+ * also because the device failed in an earlier one, where that is noticed here sooner than by the attendant. */
 static helio_status refused(const nccl_part *part, abi_enum result) {
   helio_communicator *c = part->communicator;
   group *g = c->group;
   if (group_is_broken(g)) return group_tell(c);
   if (result == NCCL_ABI_REMOTE_ERROR) return other_failed(c);
-  nccl_rank_failed(g, c->rank, result, result == NCCL_ABI_UNHANDLED_CUDA_ERROR && nccl_is_lost(g, c->rank));
+  bool is_device =
+      result == NCCL_ABI_UNHANDLED_CUDA_ERROR && (nccl_late_error(nccl_rank_of(c)) || nccl_is_lost(g, c->rank));
+  nccl_rank_failed(g, c->rank, result, is_device);
   return group_tell(c);
 }
 

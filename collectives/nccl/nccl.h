@@ -111,6 +111,10 @@ bool nccl_is_lost(group *g, uint32_t rank);
 /* Breaks the group: the rank's part of a collective failed, or its whole device. */
 void nccl_rank_failed(group *g, uint32_t rank, abi_enum result, bool is_device);
 
+/* What the library has noticed of the rank's calls behind their return; 0: nothing. It is the work of a device, whether
+ * or not that has outlived it. The rank's lock is held. */
+abi_enum nccl_late_error(nccl_rank *rank);
+
 /* Asks the library whether a rank has failed, and breaks the group then. Does not block. */
 void nccl_ask(nccl_team *team);
 

@@ -29,15 +29,19 @@ void nccl_rank_failed(group *g, uint32_t rank, abi_enum result, bool is_device) 
   group_break(g, is_device ? rank : GROUP_NOBODY, is_device ? HELIO_ABORTED : nccl_status(result), message);
 }
 
-/* 0: nothing is known of a failure. */
-static abi_enum ask_rank(nccl_rank *rank) {
+abi_enum nccl_late_error(nccl_rank *rank) {
   abi_enum error = NCCL_ABI_SUCCESS, answer = NCCL_ABI_SUCCESS;
-  if (pthread_mutex_trylock(&rank->lock) != 0) return NCCL_ABI_SUCCESS;
   struct ncclComm *handle = atomic_load(&rank->handle);
   if (handle) answer = nccl.ncclCommGetAsyncError(handle, &error);
-  pthread_mutex_unlock(&rank->lock);
   if (answer) error = answer;
   return error == NCCL_ABI_IN_PROGRESS ? (abi_enum)NCCL_ABI_SUCCESS : error;
+}
+
+static abi_enum ask_rank(nccl_rank *rank) {
+  if (pthread_mutex_trylock(&rank->lock) != 0) return NCCL_ABI_SUCCESS;
+  abi_enum error = nccl_late_error(rank);
+  pthread_mutex_unlock(&rank->lock);
+  return error;
 }
 
 /* Some ranks are told that another one failed before that one is. It is waited for, for a while. */
@@ -55,7 +59,6 @@ void nccl_ask(nccl_team *team) {
     abi_enum error = ask_rank(&team->ranks[i]);
     remote = remote || error == NCCL_ABI_REMOTE_ERROR;
     failed = error && error != NCCL_ABI_REMOTE_ERROR;
-    /* What the library notices later is the work of a device, whether or not that has outlived it. */
     if (failed) nccl_rank_failed(team->group, i, error, error == NCCL_ABI_UNHANDLED_CUDA_ERROR);
   }
   if (remote && !failed) wait_for_culprit(team);

@@ -352,7 +352,7 @@ abi_enum operations_start(const nccl_request *requests, size_t count, uint64_t g
   if (stream == NULL) return NCCL_ABI_INVALID_ARGUMENT;
 
   sim_lock();
-  abi_enum status = member->polls == 0 ? member->error : NCCL_ABI_SUCCESS;
+  abi_enum status = member_error(member); /* as the vendor does, whose calls ask themselves */
   nccl_batch *batch = status == NCCL_ABI_SUCCESS ? batch_new(requests, count) : NULL;
   if (batch == NULL) {
     sim_unlock();
