@@ -132,6 +132,7 @@ static helio_status run_together(job *j) {
     for (int i = 0; i < strategy->replicas.count; i++) {
       j->abandoned = j->abandoned || hi_team_has_lost(strategy->team, i);
     }
+    hi_strategy_find_culprit(strategy);
     for (int i = 0; i < strategy->replicas.count; i++)
       hi_communicator_trust(strategy->communicators[i]); /* it is told */
     hi_strategy_find_lost(strategy);

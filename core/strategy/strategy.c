@@ -364,6 +364,21 @@ helio_status hi_strategy_break(helio_strategy *strategy) {
   return helio_error_pending();
 }
 
+/* A collective may find out behind its calls, when the culprit's thread has gone on to wait for the others. */
+void hi_strategy_find_culprit(helio_strategy *strategy) {
+  helio_error cause;
+  if (helio_error_pending() != HELIO_ABORTED) return;
+  helio_error_take(&cause);
+  for (int i = 0; i < strategy->replicas.count; i++) {
+    helio_error found = {0};
+    if (strategy->communicators[i] && hi_communicator_poll(strategy->communicators[i])) helio_error_take(&found);
+    if (found.status != HELIO_DEVICE_FAILURE) continue;
+    hi_fail(found.status, "replica %d: %s", i, found.message);
+    return;
+  }
+  hi_fail(cause.status, "%s", cause.message);
+}
+
 /* ---- facts ---- */
 
 int helio_num_replicas(const helio_strategy *strategy) {

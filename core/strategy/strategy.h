@@ -73,6 +73,10 @@ void hi_strategy_leave_group(helio_strategy *strategy);
  * next step. */
 helio_status hi_strategy_break(helio_strategy *strategy);
 
+/* Behind a failed step, when all replicas that failed gave up because of another: asks the group whose device it was,
+ * which then counts as suspect and is what the pending error is about. */
+void hi_strategy_find_culprit(helio_strategy *strategy);
+
 /* What a failure has left under way on devices that are not lost comes to its end, and what it found is forgotten: bad
  * data of the next step is that one's own. No error is pending, before and behind it. */
 void hi_strategy_calm(helio_strategy *strategy);

@@ -92,10 +92,10 @@ static void give_up_meeting(hi_team *team) {
   bool failed = first && first->error.status;
   team->error = (helio_error){.status = failed ? HELIO_ABORTED : HELIO_WRONG_STATE};
   snprintf(team->error.message, sizeof team->error.message,
-           failed ? "replica %d, which this one waited for, failed"
+           failed ? "replica %d, which this one waited for, failed: %s"
                   : "Some replicas made a different number of helio_merge_call() calls. Replica %d has ended its step, "
                     "while others wait for it: all must merge, sum and update alike",
-           first ? first->number : 0);
+           first ? first->number : 0, failed ? first->error.message : "");
   end_meeting(team);
 }
 

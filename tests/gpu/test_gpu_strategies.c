@@ -499,7 +499,8 @@ static void check_last(const char *backend, const char *where, unsigned long lon
     run_last(backend, where, seed, last);
     if (!strstr(end.output, "3 steps, ")) {
       assert_says(end, "2 steps, ");
-      assert_says(end, "in the step: replica "); /* that failed, or that waited for one that did */
+      assert_says(end, "in the step: replica 1: ");
+      assert_says(end, cause);
       continue;
     }
     assert_says(end, cause); /* also where the next step's own call of the library was told first */
