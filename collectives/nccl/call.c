@@ -149,9 +149,9 @@ static helio_status refused(const nccl_part *part, abi_enum result) {
   group *g = c->group;
   if (group_is_broken(g)) return group_tell(c);
   if (result == NCCL_ABI_REMOTE_ERROR) return other_failed(c);
-  bool is_device =
-      result == NCCL_ABI_UNHANDLED_CUDA_ERROR && (nccl_late_error(nccl_rank_of(c)) || nccl_is_lost(g, c->rank));
-  nccl_rank_failed(g, c->rank, result, is_device);
+  bool is_drivers = result == NCCL_ABI_UNHANDLED_CUDA_ERROR;
+  bool is_late = is_drivers && nccl_late_error(nccl_rank_of(c)) == result;
+  nccl_rank_failed(g, c->rank, result, is_late || (is_drivers && nccl_is_lost(g, c->rank)));
   return group_tell(c);
 }
 
