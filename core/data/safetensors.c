@@ -78,11 +78,9 @@ static helio_status read_bytes(const hi_safetensors *file, uint64_t offset, void
   return HELIO_OK;
 }
 
-/* Without O_NONBLOCK a pipe would wait for somebody who writes to it. */
-static helio_status open_regular(hi_safetensors *file) {
+static helio_status measure(hi_safetensors *file) {
   struct stat about;
-  file->descriptor = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file->descriptor < 0 || fstat(file->descriptor, &about) != 0) {
+  if (fstat(file->descriptor, &about) != 0) {
     return hi_fail(HELIO_IO_FAILURE, "%s cannot be opened: %s", file->path, strerror(errno));
   }
   if (!S_ISREG(about.st_mode)) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is not a regular file", file->path);
@@ -311,7 +309,7 @@ static helio_status check_places(hi_safetensors *file) {
 static helio_status load(hi_safetensors *file) {
   char *text = NULL;
   uint64_t length;
-  helio_status status = open_regular(file);
+  helio_status status = measure(file);
   if (!status) status = read_header(file, &text, &length);
   if (!status) status = read_members(file, &(hi_json_walk){.text = text, .length = length});
   free(text);
@@ -319,19 +317,32 @@ static helio_status load(hi_safetensors *file) {
   return status ? status : sort_names(file);
 }
 
-hi_safetensors *hi_safetensors_open(const char *path) {
-  if (!path) {
-    hi_fail(HELIO_INVALID_ARGUMENT, "path is NULL");
-    return NULL;
-  }
+static hi_safetensors *read_opened(const char *path, int descriptor) {
   hi_safetensors *file = calloc(1, sizeof *file);
-  if (file) *file = (hi_safetensors){.path = strdup(path), .descriptor = -1};
+  if (file) *file = (hi_safetensors){.path = strdup(path), .descriptor = descriptor};
   if (!file || !file->path) {
     no_memory(path);
+    if (!file) close(descriptor);
   } else if (!load(file)) {
     return file;
   }
   hi_safetensors_close(file);
+  return NULL;
+}
+
+/* Without O_NONBLOCK a pipe would wait for somebody who writes to it. */
+hi_safetensors *hi_safetensors_open_if_there(const char *path, bool *there) {
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  *there = descriptor >= 0 || errno != ENOENT;
+  if (descriptor >= 0) return read_opened(path, descriptor);
+  hi_fail(HELIO_IO_FAILURE, "%s cannot be opened: %s", path, strerror(errno));
+  return NULL;
+}
+
+hi_safetensors *hi_safetensors_open(const char *path) {
+  bool there;
+  if (path) return hi_safetensors_open_if_there(path, &there);
+  hi_fail(HELIO_INVALID_ARGUMENT, "path is NULL");
   return NULL;
 }
 
@@ -376,11 +387,14 @@ bool hi_safetensors_has_checksum(const hi_safetensors *file) {
   return file->checksum_digits;
 }
 
-hi_safetensors *hi_safetensors_open_verified(const char *path) {
-  hi_safetensors *file = hi_safetensors_open(path);
+hi_safetensors *hi_safetensors_verified(hi_safetensors *file) {
   if (!file || !hi_safetensors_has_checksum(file) || !verify(file)) return file;
   hi_safetensors_close(file);
   return NULL;
+}
+
+hi_safetensors *hi_safetensors_open_verified(const char *path) {
+  return hi_safetensors_verified(hi_safetensors_open(path));
 }
 
 void hi_safetensors_close(hi_safetensors *file) {

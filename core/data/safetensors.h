@@ -26,12 +26,15 @@ typedef struct hi_safetensors_entry {
  * byte and the cause: HELIO_IO_FAILURE if the system refuses, HELIO_NOT_SUPPORTED for a type or rank that helio does
  * not have, HELIO_BAD_DATA for all else that is wrong with the file. */
 hi_safetensors *hi_safetensors_open(const char *path);
+/* The same, and says whether there was a file, for those who must tell one that is gone from one that is damaged. */
+hi_safetensors *hi_safetensors_open_if_there(const char *path, bool *there);
 void hi_safetensors_close(hi_safetensors *file); /* NULL is fine */
 
-/* The same, but a file that has a checksum, as all have that helio writes, is also read once from its beginning to its
- * end, 1 MiB at a time: HELIO_BAD_DATA if a byte of it is not as it was written. One without is only checked as above.
- */
-hi_safetensors *hi_safetensors_open_verified(const char *path);
+/* A file that has a checksum, as all have that helio writes, is read once from its beginning to its end, 1 MiB at a
+ * time. If a byte of it is not as it was written it is closed: NULL, HELIO_BAD_DATA. One without is taken as it is;
+ * NULL stays NULL. */
+hi_safetensors *hi_safetensors_verified(hi_safetensors *file);
+hi_safetensors *hi_safetensors_open_verified(const char *path); /* both */
 bool hi_safetensors_has_checksum(const hi_safetensors *file);
 
 const char *hi_safetensors_path(const hi_safetensors *file); /* as it was given */

@@ -98,13 +98,14 @@ static helio_status list_steps(const char *folder, steps *found) {
 }
 
 /* Only a regular file is a checkpoint: a link might lead anywhere. */
-static hi_safetensors *open_whole(const char *path) {
+static hi_safetensors *open_whole(const char *path, bool *there) {
   struct stat about;
+  *there = true;
   if (lstat(path, &about) == 0 && !S_ISREG(about.st_mode)) {
     hi_fail(HELIO_INVALID_ARGUMENT, "%s is not a regular file", path);
     return NULL;
   }
-  hi_safetensors *file = hi_safetensors_open_verified(path);
+  hi_safetensors *file = hi_safetensors_verified(hi_safetensors_open_if_there(path, there));
   if (!file || hi_safetensors_has_checksum(file)) return file;
   hi_safetensors_close(file);
   hi_fail(HELIO_BAD_DATA, "%s has no checksum", path);
@@ -150,12 +151,11 @@ static void tell_damage(const char *path, const char *cause, bool reading) {
 
 /* A whole one is opened, for the caller to close, if `file` is not NULL: for those who read. */
 static verdict examine(const char *folder, int64_t step, hi_safetensors **file) {
-  struct stat about;
+  bool there = true;
   helio_error error;
   char *path = path_of(folder, step);
-  hi_safetensors *opened = path ? open_whole(path) : NULL;
-  bool gone = path && !opened && lstat(path, &about) != 0 && errno == ENOENT;
-  verdict result = opened ? WHOLE : helio_error_pending() == HELIO_OUT_OF_MEMORY ? UNKNOWN : gone ? GONE : DAMAGED;
+  hi_safetensors *opened = path ? open_whole(path, &there) : NULL;
+  verdict result = opened ? WHOLE : helio_error_pending() == HELIO_OUT_OF_MEMORY ? UNKNOWN : there ? DAMAGED : GONE;
   if (opened && file) *file = opened;
   if (opened && !file) hi_safetensors_close(opened);
   if (result == GONE || result == DAMAGED) helio_error_take(&error);

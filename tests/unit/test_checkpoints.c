@@ -545,6 +545,29 @@ static void go_on_once(const char *call) {
   assert_int_equal(unlink(checkpoint(1)), 0);
 }
 
+/* Another process removes the one that is about to be opened, and a third writes that step again right behind. */
+static void replace_once(const char *call) {
+  static bool removed;
+  if (strcmp(call, "open") == 0 && !removed) {
+    assert_int_equal(unlink(checkpoint(1)), 0);
+    removed = true;
+  } else if (removed) {
+    rename(path_in("next"), checkpoint(1)); /* the first time */
+  }
+}
+
+static void replaced_when_it_is_opened(void **state) {
+  (void)state;
+  assert_ok(write_step(1, 0));
+  assert_int_equal(rename(checkpoint(1), path_in("next")), 0);
+  assert_ok(write_step(1, 0));
+  failing_calls.meanwhile = replace_once;
+  fail_call(SYSTEM_CALLS, 0, 0, false);
+  assert_int_equal(last_step(), 1);
+  failing_calls.meanwhile = NULL;
+  assert_int_equal(seen.count, 0);
+}
+
 static int64_t step_in_hiding;
 
 static void go_on_for_ever(const char *call) {
@@ -629,6 +652,7 @@ int main(void) {
       FOLDER_TEST(who_was_killed_is_cleaned_up_after),
       FOLDER_TEST(kills),
       FOLDER_TEST(gone_when_it_is_opened),
+      FOLDER_TEST(replaced_when_it_is_opened),
       FOLDER_TEST(many_processes),
   };
   remember_environment();
