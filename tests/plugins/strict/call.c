@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lock around every call, and what is told to the host when the lock is given back. */
+#define _GNU_SOURCE /* the adaptive mutex */
 #include "strict.h"
 
 #include <pthread.h>
@@ -9,7 +10,8 @@
 
 strict_state *strict_current;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Held for a moment by many threads: to sleep would cost more than to wait. */
+static pthread_mutex_t lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
 
 void strict_enter(strict_call *call, const char *name) {
   pthread_mutex_lock(&lock);

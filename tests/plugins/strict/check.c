@@ -164,8 +164,10 @@ static bool compare_neighbours(const strict_plan *plan, const strict_command *co
   if (buffer == NULL) return false;
   const unsigned char *start = buffer->memory + command->places[index].offset;
   const unsigned char *saved = plan->neighbours + (size_t)index * 2 * STRICT_NEIGHBOUR;
+  bool same = memcmp(start - STRICT_NEIGHBOUR, saved, STRICT_NEIGHBOUR) == 0 &&
+              memcmp(start + plan->regions[index].bytes, saved + STRICT_NEIGHBOUR, STRICT_NEIGHBOUR) == 0;
   /* Behind first: that is where most overruns go. */
-  for (size_t k = 0; k < 2 * STRICT_NEIGHBOUR; k++) {
+  for (size_t k = 0; !same && k < 2 * STRICT_NEIGHBOUR; k++) {
     size_t i = (k + STRICT_NEIGHBOUR) % (2 * (size_t)STRICT_NEIGHBOUR);
     const unsigned char *byte =
         i < STRICT_NEIGHBOUR ? start - STRICT_NEIGHBOUR + i : start + plan->regions[index].bytes + i - STRICT_NEIGHBOUR;

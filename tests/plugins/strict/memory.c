@@ -9,37 +9,33 @@
 /* Freed memory beyond this is given back, the oldest first. */
 enum { QUARANTINE_BYTES = 64 << 20 };
 
-/* Depends on the place, so that neither zeros, nor ones, nor a shifted copy of it pass for it. */
-static unsigned char guard_byte(size_t index) {
-  return (unsigned char)(0xC3u ^ (index * 37u));
+/* Before a buffer, and behind it. Depends on the place, so that neither zeros, nor ones, nor a shifted copy of it pass
+ * for it. */
+static unsigned char guards[2][STRICT_GUARD];
+
+void strict_guards_make(void) {
+  for (unsigned i = 0; i < sizeof guards; i++)
+    guards[i / STRICT_GUARD][i % STRICT_GUARD] = (unsigned char)(0xC3u ^ (i * 37u));
 }
 
 static void write_guards(strict_buffer *buffer) {
-  unsigned char *front = buffer->memory - STRICT_GUARD;
-  unsigned char *back = buffer->memory + buffer->bytes;
-  for (size_t i = 0; i < STRICT_GUARD; i++) {
-    front[i] = guard_byte(i);
-    back[i] = guard_byte(STRICT_GUARD + i);
-  }
+  memcpy(buffer->memory - STRICT_GUARD, guards[0], STRICT_GUARD);
+  memcpy(buffer->memory + buffer->bytes, guards[1], STRICT_GUARD);
+}
+
+/* `from`: where the guard begins, counted from the start of the buffer. */
+static bool is_broken(const strict_buffer *buffer, int64_t from, const unsigned char *guard, int64_t *where) {
+  const unsigned char *found = buffer->memory + from;
+  if (memcmp(found, guard, STRICT_GUARD) == 0) return false;
+  while (*found == *guard) found++, guard++;
+  *where = found - buffer->memory;
+  return true;
 }
 
 /* `where`: the first changed byte, counted from the start of the buffer. */
 bool strict_guard_broken(const strict_buffer *buffer, int64_t *where) {
-  const unsigned char *front = buffer->memory - STRICT_GUARD;
-  const unsigned char *back = buffer->memory + buffer->bytes;
-  for (size_t i = 0; i < STRICT_GUARD; i++) {
-    if (back[i] != guard_byte(STRICT_GUARD + i)) {
-      *where = (int64_t)(buffer->bytes + i);
-      return true;
-    }
-  }
-  for (size_t i = 0; i < STRICT_GUARD; i++) {
-    if (front[i] != guard_byte(i)) {
-      *where = (int64_t)i - STRICT_GUARD;
-      return true;
-    }
-  }
-  return false;
+  return is_broken(buffer, (int64_t)buffer->bytes, guards[1], where) ||
+         is_broken(buffer, -STRICT_GUARD, guards[0], where);
 }
 
 static helio_status take_inner_memory(strict_call *call, strict_device *device, strict_buffer *buffer) {

@@ -49,6 +49,7 @@ static helio_status init(const helio_host *host, helio_plugin_state **result) {
     return host->fail(host, HELIO_OUT_OF_MEMORY, "init: no host memory");
   }
   *state = (strict_state){.host = host};
+  strict_guards_make();
   strict_current = state;
   helio_status status = start(&call, host);
   if (status == HELIO_OK) {

@@ -260,6 +260,7 @@ helio_status strict_buffer_retire(strict_call *call, strict_buffer *buffer);
 helio_status strict_place_check(strict_call *call, const strict_device *device, helio_place place, size_t bytes,
                                 const char *role);
 unsigned char *strict_place_address(helio_place place, size_t bytes, strict_failure *failure, const char *role);
+void strict_guards_make(void); /* before there are buffers */
 bool strict_guard_broken(const strict_buffer *buffer, int64_t *where);
 void strict_quarantine_empty(strict_call *call);
 
