@@ -32,9 +32,11 @@ static struct {
 static bool call_fails(call_kind kind, const char *name) {
   if (failing_calls.kind != kind) return false;
   if (failing_calls.meanwhile) {
+    int before = errno;
     failing_calls.kind = NO_CALLS;
     failing_calls.meanwhile(name);
     failing_calls.kind = kind;
+    errno = before;
   }
   bool again = failing_calls.later && failing_calls.failed && strcmp(failing_calls.failed, name) == 0;
   if (failing_calls.seen < MOST_CALLS) failing_calls.names[failing_calls.seen] = name;
