@@ -263,7 +263,6 @@ helio_status hi_copy_out(hi_device *device, void *target, helio_place source, si
 }
 
 helio_status hi_copy_settle(hi_device *device) {
-  if (device->synchronous) return HELIO_OK;
   return copy_out(device, NULL, (helio_place){NULL, 0}, 0, "waiting for the step");
 }
 

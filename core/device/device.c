@@ -254,21 +254,12 @@ helio_stream *hi_device_stream(hi_device *device, int index) {
   return stream;
 }
 
-/* On a device that works by itself the words must not come to this stack: if the wait for them fails they may come
- * later. */
-static helio_status judge_words(hi_device *device) {
-  hi_status_reading reading;
-  if (!device->synchronous) return hi_copy_settle(device);
-  helio_status status = hi_status_read(device, &reading, reading.words);
-  return status ? hi_device_failed(device, status, "waiting") : hi_status_judge(device, &reading);
-}
-
 helio_status hi_device_synchronize(hi_device *device) {
   if (!atomic_load_explicit(&device->open, memory_order_acquire) || hi_device_lost(device)) return HELIO_OK;
   hi_reason_clear();
   helio_status status = device->member.devices->synchronize(device->member.device);
   if (status) return hi_device_failed(device, status, "waiting");
-  status = judge_words(device);
+  status = hi_copy_settle(device);
   if (!status) status = hi_arena_check(device->arena);
   return status ? status : hi_doubt_ask(device);
 }

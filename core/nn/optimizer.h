@@ -93,7 +93,7 @@ helio_variable *hi_optimizer_accumulator(const helio_optimizer *optimizer, int v
 /* Tensors that travel with the gradients: what a step measures, summed over replicas like them. They need no message of
  * their own, and every replica has the whole before the step counts. */
 typedef struct hi_riders {
-  uint64_t number;        /* of the list, by hi_list_number(), for riders that travel alone */
+  uint64_t number;        /* of the list, by hi_list_number() */
   helio_tensor **tensors; /* of the step's pool; the sums stand in their places behind */
   int count;
 

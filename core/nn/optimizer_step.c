@@ -357,6 +357,11 @@ static helio_status take_riders(hi_riders *riders, const hi_gradient *sums) {
   return riders->arrived(riders);
 }
 
+/* Both numbers are of one count, which does not come to 2³². */
+static uint64_t key_of(const helio_optimizer *optimizer, const hi_riders *riders) {
+  return riders ? optimizer->number << 32 | riders->number : optimizer->number;
+}
+
 /* The variables were checked. */
 static helio_status step_begin(step *s, helio_optimizer *optimizer, const helio_variables *variables,
                                hi_riders *riders) {
@@ -375,7 +380,7 @@ static helio_status step_begin(step *s, helio_optimizer *optimizer, const helio_
   s->list = s->sums + first;
   if (!s->together) return HELIO_OK;
   put_riders(riders, s->sums);
-  s->summing = s->together->services->sums_begin(s->together, optimizer->number, s->sums, first + count);
+  s->summing = s->together->services->sums_begin(s->together, key_of(optimizer, riders), s->sums, first + count);
   return s->summing ? HELIO_OK : helio_error_pending();
 }
 

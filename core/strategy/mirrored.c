@@ -2,6 +2,7 @@
 /* What replicas do together: meet, sum and broadcast. Before each call of a collective they meet and compare what they
  * brought, so that a replica that failed on its way, or computes something else, is an error of all and not a wait. */
 #include "device/copy.h"
+#include "device/doubt.h"
 #include "ops/options.h"
 #include "ops/tape.h"
 #include "runtime/error.h"
@@ -25,13 +26,25 @@ static helio_status wait_for_step(const helio_strategy *strategy, hi_device *dev
 
 helio_status hi_strategy_settle(helio_strategy *strategy, int replica) {
   hi_device *device = strategy->replicas.devices[replica];
-  if (strategy->on_failure != HELIO_DROP) return HELIO_OK;
+  if (strategy->on_failure != HELIO_DROP && !device->synchronous) return HELIO_OK; /* hi_strategy_judge() */
   helio_status status = wait_for_step(strategy, device);
   if (status) return status;
   if (atomic_load(&device->loss)) { /* a thread that reads ahead has seen it fail */
     return hi_fail(HELIO_DEVICE_FAILURE, "%s failed outside of the step", device->name);
   }
   return HELIO_OK;
+}
+
+helio_status hi_strategy_judge(helio_strategy *strategy) {
+  helio_status status = HELIO_OK;
+  if (!strategy->team || strategy->on_failure == HELIO_DROP) return HELIO_OK;
+  for (int i = 0; i < strategy->replicas.count && !status; i++) {
+    hi_device *device = strategy->replicas.devices[i];
+    if (hi_device_lost(device)) continue;
+    status = hi_copy_settle(device);
+    if (!status) status = hi_doubt_ask(device);
+  }
+  return status;
 }
 
 /* This replica's sums are there and well, or, where nobody has waited for them, nothing else is known yet. */

@@ -63,6 +63,14 @@ void hi_gradient_plan_free(struct hi_gradient_plan *plan);
  * to wait for it. */
 helio_status hi_strategy_settle(helio_strategy *strategy, int replica);
 
+/* What no step has waited for is waited for now, on all devices: whoever reads results reads those of one, while
+ * another may have met bad data. Outside of steps. */
+helio_status hi_strategy_judge(helio_strategy *strategy);
+
+/* Behind an error outside of steps: takes it if replicas were lost, which are then the strategy's no more; `lost` says
+ * how. Where it is true there are replicas left, fewer than before. */
+bool hi_strategy_take_loss(helio_strategy *strategy, helio_error *lost);
+
 /* Every replica's thread joins the group, anew if a collective failed before. No step is under way. */
 helio_status hi_strategy_join(helio_strategy *strategy);
 

@@ -144,13 +144,14 @@ static double divided(const hi_log_entry *entry, double value) {
   return wide ? value / entry->divisor : (double)((float)value / (float)entry->divisor);
 }
 
-/* A value that a lost device had is read of another. */
+/* A value that a lost device had is read of another. It is no value if a replica was given bad data for it. */
 static double read(const helio_logs *logs, const hi_log_entry *entry) {
   double value;
   helio_scope pool = helio_pool_enter();
   if (logs->strategy) hi_strategy_say_reads(logs->strategy);
   do {
     value = read_scalar(entry->metric ? helio_metric_result(entry->metric) : entry->tensor);
+    if (!helio_error_pending() && logs->strategy) hi_strategy_judge(logs->strategy);
   } while (helio_error_pending() && entry->metric && logs->strategy && helio_retry(logs->strategy, NULL));
   helio_pool_leave(&pool);
   return helio_error_pending() ? NAN : divided(entry, value);

@@ -500,6 +500,68 @@ static void a_label_that_is_none(void **state) {
   }
 }
 
+static helio_model *model_that(helio_on_failure on_failure) {
+  helio_mirrored_options options = {.size = sizeof options, .collective = "reduce-to-one", .on_failure = on_failure};
+  static const char *const names[2][3] = {{"cpu:0", "cpu:1", "cpu:2"}, {"gpu:0", "gpu:1", "gpu:2"}};
+  for (int i = 0; i < 3; i++) options.devices[i] = names[on_gpu()][i];
+  helio_strategy *strategy = helio_mirrored_with(&options);
+  assert_made(strategy);
+  return model_on(strategy);
+}
+
+/* Whichever replica has got it, whether or not a step is waited for. */
+static void a_label_that_is_none_of_any_replica(void **state) {
+  (void)state;
+  enum { ROWS = 12, PART = ROWS / 3 };
+  static const helio_on_failure ways[] = {HELIO_DROP, HELIO_STOP};
+  for (int i = 0; i < 6; i++) {
+    double before[MOST_NUMBERS], behind[MOST_NUMBERS];
+    int count;
+    start_wrapped("");
+    HELIO_POOL {
+      helio_model *model = model_that(ways[i % 2]);
+      helio_array *x = helio_array_part(some_x(), 0, ROWS);
+      some_y();
+      labels[i / 2 * PART + 1] = CLASSES;
+      helio_array *y = helio_array_of(labels, HELIO_SHAPE(ROWS), .type = HELIO_INT32);
+      read_weights(model, before, &count);
+      assert_null(helio_fit(model, .x = x, .y = y, .batch_size = ROWS, .no_shuffle = true, .verbose = HELIO_QUIET));
+      expect_error(HELIO_BAD_DATA, "label 4");
+      read_weights(model, behind, &count);
+      bool waits = ways[i % 2] == HELIO_DROP || !on_strict(); /* before the step counts */
+      if (waits) assert_memory_equal(before, behind, (size_t)count * sizeof *before);
+      assert_null(helio_evaluate(model, .x = x, .y = y, .batch_size = ROWS, .verbose = HELIO_QUIET));
+      expect_error(HELIO_BAD_DATA, "label 4");
+      helio_release(model);
+    }
+    assert_ok(helio_shutdown());
+  }
+}
+
+/* The sums of a step know that others are measured now, in other shapes. */
+static void other_metrics_of_the_same_optimizer(void **state) {
+  (void)state;
+  static float x[8], y[8] = {0, 1, 0, 1, 1, 0, 1, 1};
+  start_wrapped("");
+  helio_strategy *strategy = mirrored_over(2, NULL, "reduce-to-one");
+  helio_model *model = NULL;
+  helio_metric *one = NULL, *two = NULL;
+  helio_optimizer *optimizer = NULL;
+  HELIO_SCOPE(strategy) {
+    model = helio_sequential({helio_dense(1, .activation = HELIO_SIGMOID)}, .input_shape = HELIO_SHAPE(1));
+    optimizer = helio_sgd(0.1);
+    one = helio_precision();
+    two = helio_precision(.thresholds = (double[]){0.3, 0.6}, .threshold_count = 2);
+  }
+  helio_array *all_x = helio_array_of(x, HELIO_SHAPE(8, 1)), *all_y = helio_array_of(y, HELIO_SHAPE(8, 1));
+  for (int i = 0; i < 2; i++) {
+    assert_ok(
+        helio_compile(model, .optimizer = optimizer, .loss = helio_binary_crossentropy(), .metrics = {i ? two : one}));
+    assert_made(helio_fit(model, .x = all_x, .y = all_y, .batch_size = 4, .epochs = 3, .verbose = HELIO_QUIET));
+  }
+  helio_release(model);
+}
+
 static void endless_data(void **state) {
   (void)state;
   start_wrapped("");
@@ -716,6 +778,8 @@ int main(void) {
       TEST(a_model_is_trained_where_it_was_made),
       TEST(a_lost_device_changes_nothing),
       TEST(a_label_that_is_none),
+      TEST(a_label_that_is_none_of_any_replica),
+      TEST(other_metrics_of_the_same_optimizer),
       TEST(endless_data),
       TEST(wrong_calls),
       TEST(data_that_run_out),
