@@ -410,7 +410,11 @@ helio_values *helio_next_values(helio_distributed_iterator *iterator) {
     return NULL;
   }
   if (!hi_iterator_item(iterator->iterator, &item) || !item) return NULL;
-  helio_values *values = drop_lost(iterator->strategy) ? NULL : values_now(iterator, item);
+  helio_values *values;
+  helio_error lost;
+  do { /* a device may fail while the batch is split among those that are left: it is split among the rest */
+    values = drop_lost(iterator->strategy) ? NULL : values_now(iterator, item);
+  } while (!values && item->whole && hi_strategy_take_loss(iterator->strategy, &lost));
   hi_drop(item);
   return values;
 }

@@ -195,8 +195,7 @@ static void lose_outside(helio_strategy *strategy) {
   if (!helio_error_pending()) hi_fail(cause.status, "%s", cause.message);
 }
 
-/* Takes the error if replicas were lost; `lost` says how. */
-static bool take_loss(helio_strategy *strategy, helio_error *lost) {
+bool hi_strategy_take_loss(helio_strategy *strategy, helio_error *lost) {
   if (helio_error_pending() == HELIO_DEVICE_FAILURE) lose_outside(strategy);
   if (helio_error_pending() != HELIO_REPLICA_LOST || strategy->half_taken) return false;
   helio_error_take(lost);
@@ -217,7 +216,7 @@ static bool retry_without_inputs(helio_strategy *strategy, const helio_error *lo
 bool helio_retry(helio_strategy *strategy, helio_values **inputs) {
   helio_error lost;
   if (!strategy || hi_context_now().replica) return false;
-  if (!take_loss(strategy, &lost) || atomic_load(&strategy->committed)) return false;
+  if (!hi_strategy_take_loss(strategy, &lost) || atomic_load(&strategy->committed)) return false;
   if (!inputs || !*inputs) return retry_without_inputs(strategy, &lost);
   if (!(*inputs)->batch) {
     hi_fail(HELIO_NOT_SUPPORTED, "%s. These inputs cannot be split anew: only batches of helio_distribute() can",
@@ -227,7 +226,7 @@ bool helio_retry(helio_strategy *strategy, helio_values **inputs) {
   helio_values *anew;
   do {
     anew = hi_values_cut(strategy, (*inputs)->split, (*inputs)->batch);
-  } while (!anew && take_loss(strategy, &lost));
+  } while (!anew && hi_strategy_take_loss(strategy, &lost));
   if (anew) *inputs = anew;
   return anew;
 }
@@ -316,7 +315,8 @@ helio_status helio_merge_call(helio_merge function, void *argument, const helio_
   if (together) {
     status = together->services->meet(together, merge, &mine);
   } else {
-    hi_context before = hi_context_set((hi_context){.replicas = &replica.strategy->replicas});
+    hi_context before = hi_context_now();
+    hi_context_set((hi_context){.replicas = &replica.strategy->replicas, .journal = before.journal});
     status = merge((void *[]){&mine}, 1);
     hi_context_set(before);
   }

@@ -552,6 +552,32 @@ static helio_status double_it(void *argument, const helio_element *inputs, helio
   return helio_error_pending();
 }
 
+static helio_values *add_one(helio_strategy *strategy, void *argument, helio_values *inputs) {
+  (void)strategy, (void)inputs;
+  helio_assign_add(argument, number(1));
+  return NULL;
+}
+
+static helio_status add_and_fail(void *argument, const helio_element *inputs, helio_element *outputs) {
+  (void)inputs;
+  helio_status status = helio_merge_call(add_one, argument, NULL, outputs);
+  return status ? status : HELIO_BAD_DATA;
+}
+
+/* A step that fails has written nothing, by whatever way. */
+static void what_is_written_across_replicas_is_undone(void **state) {
+  (void)state;
+  helio_strategy *strategies[] = {helio_one_device(nth_device(0)), mirror(1), mirror(2)};
+  for (size_t i = 0; i < COUNT_OF(strategies); i++) {
+    helio_variable *variable = NULL;
+    HELIO_SCOPE(strategies[i]) variable = helio_variable(number(3), .name = "v");
+    assert_made(variable);
+    assert_null(helio_run(strategies[i], add_and_fail, variable));
+    expect_error(HELIO_BAD_DATA, "the step returned HELIO_BAD_DATA");
+    assert_true(helio_item(helio_value(variable)) == 3);
+  }
+}
+
 /* The end of the data, which a loop forgot to look at, is a run without inputs. */
 static void steps_that_are_not_alike_or_have_no_inputs(void **state) {
   helio_strategy *two = mirror(2);
@@ -634,6 +660,7 @@ int main(void) {
       REPLICA_TEST(sums_have_gradients),
       REPLICA_TEST(merging_is_on_no_replicas_tape),
       REPLICA_TEST(steps_that_are_not_alike_or_have_no_inputs),
+      REPLICA_TEST(what_is_written_across_replicas_is_undone),
       REPLICA_TEST(the_library_does_not_end_inside_a_step),
       REPLICA_TEST(nothing_is_made_in_a_scope_that_has_outlived_the_library),
       REPLICA_TEST(threads_live_as_long_as_their_strategy),
