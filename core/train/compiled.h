@@ -51,10 +51,18 @@ helio_status hi_train_step(void *task, const helio_element *inputs, helio_elemen
 helio_status hi_test_step(void *task, const helio_element *inputs, helio_element *outputs);
 helio_status hi_predict_step(void *task, const helio_element *inputs, helio_element *outputs);
 
+typedef struct hi_step {
+  helio_step function;
+  const hi_task *task;
+  helio_strategy *strategy;
+  /* Reads what the step gave, for `user`, NULL: nobody does. If a device fails in that, the step is taken again. */
+  helio_status (*read)(void *user, const helio_values *outputs);
+  void *user;
+} hi_step;
+
 /* Runs a step with a batch, on the replicas that are left if some are lost. *outputs may stay NULL, without an error,
  * if the replicas that were lost had taken the step but did not come to its end. */
-helio_status hi_take_step(helio_step step, const hi_task *task, helio_strategy *strategy, helio_values *batch,
-                          helio_values **outputs);
+helio_status hi_take_step(const hi_step *step, helio_values *batch, helio_values **outputs);
 
 /* All that is measured becomes zero. */
 helio_status hi_compiled_reset(const hi_compiled *compiled);

@@ -47,7 +47,8 @@ static helio_status run_batch(const helio_batch_options *o, helio_step step, hel
                   .class_count = o->class_count};
   helio_values *batch = hi_samples_values(&samples, compiled->strategy), *outputs;
   helio_status status = batch ? hi_compiled_reset(compiled) : helio_error_pending();
-  if (!status) status = hi_take_step(step, &task, compiled->strategy, batch, &outputs);
+  if (!status)
+    status = hi_take_step(&(hi_step){.function = step, .task = &task, .strategy = compiled->strategy}, batch, &outputs);
   *logs = status ? NULL : hi_logs_new(compiled->strategy);
   if (!*logs || hi_logs_add_metrics(*logs, compiled)) return helio_error_pending();
   return hi_logs_settle(*logs);

@@ -52,14 +52,15 @@ static helio_status take_one(hi_pass *pass, hi_walk *walk, bool *more) {
   double got = hi_seconds();
   helio_status status = walk->before ? walk->before(pass) : HELIO_OK;
   int64_t rows = batch->global_rows;
-  if (!status) status = hi_take_step(walk->step, &pass->task, pass->strategy, batch, &outputs);
+  hi_step step = {walk->step, &pass->task, pass->strategy, walk->read, walk->user};
+  if (!status) status = hi_take_step(&step, batch, &outputs);
   if (status) return status;
   t->step++;
   t->samples = rows;
   t->input_seconds = got - begin;
   t->reduce_seconds = fmax(0, reduce_seconds(pass->strategy) - reduced); /* another mean when a replica is lost */
   t->seconds = hi_seconds() - begin;
-  return walk->behind(pass, walk->user, outputs);
+  return walk->behind ? walk->behind(pass, walk->user, outputs) : HELIO_OK;
 }
 
 helio_status hi_pass_walk(hi_pass *pass, hi_walk *walk) {

@@ -29,7 +29,8 @@ typedef struct hi_walk {
   int64_t first;                         /* steps that were taken before */
   int64_t most;                          /* steps, those among them; 0: as many as there are batches */
   helio_status (*before)(hi_pass *pass); /* each step, when its batch is there; NULL: nothing */
-  hi_behind_step *behind;
+  helio_status (*read)(void *user, const helio_values *outputs); /* hi_step; NULL: nothing */
+  hi_behind_step *behind;                                        /* NULL: nothing */
   void *user;
   bool ended; /* there are no more batches */
 } hi_walk;

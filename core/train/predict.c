@@ -55,11 +55,16 @@ static helio_status take_part(results *r, const helio_tensor *part) {
   return HELIO_OK;
 }
 
-/* In the order of replicas, which is that of samples. */
-static helio_status take_results(hi_pass *pass, void *user, helio_values *outputs) {
+/* In the order of replicas, which is that of samples. All of a batch or nothing: it may be read again. */
+static helio_status take_results(void *user, const helio_values *outputs) {
+  results *r = user;
+  size_t bytes = r->bytes;
+  helio_shape shape = r->shape;
   helio_status status = HELIO_OK;
-  (void)pass;
-  for (int i = 0; i < outputs->count && !status; i++) status = take_part(user, outputs->tensors[i]);
+  for (int i = 0; i < outputs->count && !status; i++) status = take_part(r, outputs->tensors[i]);
+  if (!status) return HELIO_OK;
+  r->bytes = bytes;
+  r->shape = shape;
   return status;
 }
 
@@ -78,7 +83,7 @@ static helio_status predict(const helio_predict_options *o, results *r) {
   if (!iterator || (!o->steps && hi_pass_steps(batches, "predicted for") < 0 && helio_error_pending())) {
     return helio_error_pending();
   }
-  hi_walk walk = {.step = hi_predict_step, .batches = iterator, .most = o->steps, .behind = take_results, .user = r};
+  hi_walk walk = {.step = hi_predict_step, .batches = iterator, .most = o->steps, .read = take_results, .user = r};
   helio_status status = hi_pass_walk(&pass, &walk);
   if (!status && r->shape.rank == 0) status = hi_fail(HELIO_INVALID_ARGUMENT, "there are no samples to predict for");
   return status;

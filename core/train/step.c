@@ -308,10 +308,10 @@ helio_status hi_predict_step(void *argument, const helio_element *inputs, helio_
   return result ? HELIO_OK : helio_error_pending();
 }
 
-helio_status hi_take_step(helio_step step, const hi_task *task, helio_strategy *strategy, helio_values *inputs,
-                          helio_values **outputs) {
+helio_status hi_take_step(const hi_step *step, helio_values *inputs, helio_values **outputs) {
   do {
-    *outputs = helio_run(strategy, step, (void *)task, inputs);
-  } while (!*outputs && helio_retry(strategy, &inputs));
+    *outputs = helio_run(step->strategy, step->function, (void *)step->task, inputs);
+    if (*outputs && step->read && step->read(step->user, *outputs)) *outputs = NULL;
+  } while (!*outputs && helio_retry(step->strategy, &inputs));
   return helio_error_pending();
 }

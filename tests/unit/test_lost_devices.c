@@ -57,6 +57,12 @@ static helio_dataset *make_samples(void) {
   return helio_dataset_batch(helio_dataset_from_slices(features, labels), ROWS);
 }
 
+static helio_status take_features(void *argument, helio_element *element) {
+  (void)argument;
+  element->count = 1;
+  return HELIO_OK;
+}
+
 static helio_distributed_iterator *iterate(helio_strategy *strategy, helio_dataset *dataset) {
   helio_distributed_iterator *batches =
       helio_iterate_distributed(helio_distribute(strategy, dataset, .prefetch = HELIO_NONE));
@@ -219,6 +225,44 @@ static void a_late_failure_does_not_spoil_an_evaluation(void **state) {
   }
 }
 
+/* ---- prediction ---- */
+
+static void predict_all(const char *rule, double results[SAMPLES], int *replicas) {
+  start_wrapped(rule);
+  HELIO_POOL {
+    trainer t;
+    helio_strategy *strategy = mirrored_over(3, NULL, "reduce-to-one");
+    make_trainer(strategy, &t, 1);
+    helio_array *found = helio_predict(t.models[0], helio_dataset_map(make_samples(), take_features));
+    assert_made(found);
+    assert_int_equal(helio_array_shape(found).extent[0], SAMPLES);
+    memcpy(results, helio_array_data(found), SAMPLES * sizeof *results);
+    *replicas = helio_num_replicas(strategy);
+    end_trainer(&t);
+  }
+  helio_shutdown();
+  helio_error_take(NULL);
+}
+
+/* Also when the device fails while what it has computed is read. */
+static void a_lost_device_takes_no_predictions_with_it(void **state) {
+  (void)state;
+  double right[SAMPLES], found[SAMPLES];
+  int replicas = 0, losses = 0;
+  predict_all("", right, &replicas);
+  assert_int_equal(replicas, 3);
+  for (int copy = 12; copy < 40; copy++) { /* behind those that make the model's variables */
+    char rule[40];
+    snprintf(rule, sizeof rule, "copy@%d/1:fail", copy);
+    predict_all(rule, found, &replicas);
+    losses += replicas == 2;
+    for (int i = 0; i < SAMPLES; i++) {
+      if (fabs(found[i] - right[i]) > 1e-12) fail_msg("%s: sample %d: %.17g, not %.17g", rule, i, found[i], right[i]);
+    }
+  }
+  assert_true(losses > 10);
+}
+
 /* ---- what helio_retry() says ---- */
 
 static void what_cannot_be_split_is_tried_once(void **state) {
@@ -265,6 +309,33 @@ static void a_map_outlives_the_first_device(void **state) {
   assert_int_equal(helio_num_replicas(strategy), 2);
   for (int i = 0; i < SAMPLES * 2; i++) right += 4 * sin(i) * sin(i);
   assert_true(fabs(total - right) <= 1e-12 * right);
+}
+
+/* A second device fails while what was made ahead for three is split among the two that are left. */
+static void a_batch_is_split_until_it_succeeds(void **state) {
+  (void)state;
+  int alone = 0;
+  for (int copy = 2; copy < 30; copy++) { /* the first one opens the device */
+    char rule[60];
+    int count = 1;
+    snprintf(rule, sizeof rule, "kernel@1/1:fail; copy@%d+/2:fail", copy);
+    HELIO_POOL {
+      start_wrapped(rule);
+      helio_strategy *strategy = mirrored_over(3, NULL, "reduce-to-one");
+      helio_distributed_iterator *batches =
+          helio_iterate_distributed(helio_distribute(strategy, make_samples(), .prefetch = BATCHES));
+      helio_values *batch = helio_next_values(batches);
+      assert_made(batch);
+      while (!helio_run(strategy, sum_rows, NULL, batch)) assert_true(helio_retry(strategy, &batch));
+      while (helio_next_values(batches)) count++;
+      assert_ok(helio_error_pending());
+      alone += helio_num_replicas(strategy) == 1;
+    }
+    if (count != BATCHES) fail_msg("%s: %d batches", rule, count);
+    helio_shutdown();
+    helio_error_take(NULL);
+  }
+  assert_true(alone > 0);
 }
 
 /* ---- reading ---- */
@@ -315,6 +386,7 @@ int main(void) {
       TEST(a_late_failure_does_not_spoil_an_evaluation), TEST(what_cannot_be_split_is_tried_once),
       TEST(parts_of_stale_values_are_refused),           TEST(a_map_outlives_the_first_device),
       TEST(a_read_that_failed_writes_nothing_later),     TEST(who_was_lost_is_known),
+      TEST(a_lost_device_takes_no_predictions_with_it),  TEST(a_batch_is_split_until_it_succeeds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
