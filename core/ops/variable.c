@@ -169,6 +169,10 @@ static bool apart(const helio_variable *variable) {
   return variable->synchronization == HELIO_ON_READ && copies_of(variable) > 1 && hi_replica_of(variable->replicas) < 0;
 }
 
+bool hi_variable_has_parts(const helio_variable *variable) {
+  return apart(variable) && variable->aggregation != HELIO_AGGREGATE_FIRST;
+}
+
 static helio_tensor *joined(const helio_variable *variable) {
   helio_tensor *copies[HELIO_MAX_REPLICAS];
   int count = copies_of(variable);
@@ -386,12 +390,14 @@ helio_status hi_variable_write(helio_variable *variable, const void *data) {
   helio_status status = HELIO_OK;
   if (!hi_variable_usable(variable)) return helio_error_pending();
   if (apart(variable) && variable->aggregation == HELIO_AGGREGATE_SUM) return write_as_value(variable, data);
-  for (int i = 0; i < copies_of(variable) && !status; i++) {
-    helio_tensor *own = copy_at(variable, i);
-    atomic_fetch_add(&own->block->version, 1);
-    status = hi_copy_in(own->device, hi_tensor_place(own), data, hi_tensor_bytes(own));
-  }
+  for (int i = 0; i < copies_of(variable) && !status; i++) status = hi_variable_write_copy(variable, i, data);
   return status;
+}
+
+helio_status hi_variable_write_copy(helio_variable *variable, int copy, const void *data) {
+  helio_tensor *own = copy_at(variable, copy);
+  atomic_fetch_add(&own->block->version, 1);
+  return hi_copy_in(own->device, hi_tensor_place(own), data, hi_tensor_bytes(own));
 }
 
 /* ---- facts ---- */

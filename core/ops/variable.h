@@ -35,8 +35,12 @@ helio_tensor *hi_variable_tensor(const helio_variable *variable);
  * NULL with the error set. */
 helio_tensor *hi_variable_read(const helio_variable *variable);
 
-/* Writes host data of the variable's size into it, outside of replicas. */
+/* Outside of replicas: is its value made of copies that each replica has its own part in? */
+bool hi_variable_has_parts(const helio_variable *variable);
+
+/* Writes host data of the variable's size into it, outside of replicas; or into one of its copies. */
 helio_status hi_variable_write(helio_variable *variable, const void *data);
+helio_status hi_variable_write_copy(helio_variable *variable, int copy, const void *data);
 
 /* Adds to variables that are synchronised on read, or were made outside of strategies, as helio_assign_add() does: to
  * all of them or, unless a device fails, to none. At most HI_MOST_ADDED. */

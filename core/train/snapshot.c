@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors stand under "model/…", "optimizer/…" and "metric/…"; all else is one JSON object in the metadata, under
- * "helio_training". */
+/* Tensors stand under "model/…", "optimizer/…" and "metric/…", the parts that replicas have in one of them also under
+ * "replica/0/model/…"; all else is one JSON object in the metadata, under "helio_training". */
 #include "train/snapshot.h"
 
 #include <errno.h>
@@ -64,6 +64,14 @@ static helio_status visit_variables(const hi_snapshot *s, variable_function *fun
     status = call_named(&n, "optimizer", slots->at[i]->name, slots->at[i]);
   }
   return status ? status : visit_metrics(s->compiled, &n);
+}
+
+/* To be freed; NULL with the error set. */
+static char *name_of_part(const char *name, int replica) {
+  char *whole = NULL;
+  if (asprintf(&whole, "replica/%d/%s", replica, name) >= 0) return whole;
+  hi_fail(HELIO_OUT_OF_MEMORY, "no memory for the name of %s", name);
+  return NULL;
 }
 
 /* ---- layers that draw random numbers count how often ---- */
@@ -177,10 +185,22 @@ static char *text_of_training(const hi_snapshot *s) {
   return text;
 }
 
+/* As many replicas go on with these, to the bit; others with what they have come to together. */
+static helio_status add_parts(hi_safetensors_writer *writer, const char *name, helio_variable *variable) {
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < helio_variable_copies(variable) && !status; i++) {
+    char *part = name_of_part(name, i);
+    status = part ? hi_safetensors_add_tensor(writer, part, helio_variable_copy(variable, i)) : helio_error_pending();
+    free(part);
+  }
+  return status;
+}
+
 static helio_status add_variable(void *user, const char *name, helio_variable *variable) {
   helio_tensor *tensor = hi_variable_usable(variable) ? hi_variable_read(variable) : NULL;
   if (!tensor) return helio_error_pending();
-  return hi_safetensors_add_tensor(user, name, tensor);
+  helio_status status = hi_safetensors_add_tensor(user, name, tensor);
+  return status || !hi_variable_has_parts(variable) ? status : add_parts(user, name, variable);
 }
 
 static helio_status fill(void *user, hi_safetensors_writer *writer) {
@@ -208,22 +228,21 @@ typedef struct reading {
   hi_snapshot *snapshot;
   hi_safetensors *file;
   json_t *training;
+  int known; /* tensors of the file */
   int count, room;
   struct {
     helio_variable *variable;
+    int copy; /* ALL_COPIES, or the one that it is for */
     void *data;
   } * staged;
 } reading;
 
-static helio_status stage(void *user, const char *name, helio_variable *variable) {
-  reading *r = user;
+enum { ALL_COPIES = -1 };
+
+static helio_status stage_entry(reading *r, const hi_safetensors_entry *entry, helio_variable *variable, int copy) {
   const helio_tensor *own = hi_variable_tensor(variable);
-  const hi_safetensors_entry *entry = hi_safetensors_find(r->file, name);
+  const char *name = entry->name;
   char a[HI_SHAPE_TEXT], b[HI_SHAPE_TEXT];
-  if (!entry) {
-    return hi_fail(HELIO_INVALID_ARGUMENT, "%s: it has no %s: it is of another model, optimizer or metrics",
-                   hi_safetensors_path(r->file), name);
-  }
   if (entry->type != own->type || !hi_shape_equal(&entry->shape, &own->shape)) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "%s: %s is %s %s there, here it is %s %s", hi_safetensors_path(r->file),
                    name, helio_type_name(entry->type), hi_shape_text(&entry->shape, a), helio_type_name(own->type),
@@ -239,8 +258,39 @@ static helio_status stage(void *user, const char *name, helio_variable *variable
   void *data = malloc(entry->bytes + 1);
   if (!data) return no_memory();
   r->staged[r->count].variable = variable;
+  r->staged[r->count].copy = copy;
   r->staged[r->count++].data = data;
   return hi_safetensors_read(r->file, entry, data);
+}
+
+/* Parts of so many replicas as there are now take the place of what they have come to together. */
+static helio_status stage_parts(reading *r, const char *name, helio_variable *variable) {
+  const hi_safetensors_entry *parts[HELIO_MAX_REPLICAS];
+  int count = 0;
+  for (; count < HELIO_MAX_REPLICAS; count++) {
+    char *part = name_of_part(name, count);
+    if (!part) return helio_error_pending();
+    parts[count] = hi_safetensors_find(r->file, part);
+    free(part);
+    if (!parts[count]) break;
+  }
+  r->known += count;
+  helio_status status = HELIO_OK;
+  bool fit = hi_variable_has_parts(variable) && count == helio_variable_copies(variable);
+  for (int i = 0; fit && i < count && !status; i++) status = stage_entry(r, parts[i], variable, i);
+  return status;
+}
+
+static helio_status stage(void *user, const char *name, helio_variable *variable) {
+  reading *r = user;
+  const hi_safetensors_entry *entry = hi_safetensors_find(r->file, name);
+  if (!entry) {
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s: it has no %s: it is of another model, optimizer or metrics",
+                   hi_safetensors_path(r->file), name);
+  }
+  r->known++;
+  helio_status status = stage_entry(r, entry, variable, ALL_COPIES);
+  return status ? status : stage_parts(r, name, variable);
 }
 
 static helio_status damaged(const reading *r, const char *what) {
@@ -355,7 +405,12 @@ static helio_status restore_callbacks(const reading *r) {
 /* Only a device can fail in this, or a callback. */
 static helio_status commit(reading *r, const hi_optimizer_numbers *numbers, uint64_t seed) {
   helio_status status = HELIO_OK;
-  for (int i = 0; i < r->count && !status; i++) status = hi_variable_write(r->staged[i].variable, r->staged[i].data);
+  for (int i = 0; i < r->count && !status; i++) {
+    helio_variable *variable = r->staged[i].variable;
+    const void *data = r->staged[i].data;
+    int copy = r->staged[i].copy;
+    status = copy == ALL_COPIES ? hi_variable_write(variable, data) : hi_variable_write_copy(variable, copy, data);
+  }
   if (status) return status;
   r->snapshot->compiled->optimizer->numbers = *numbers;
   hi_seed_resume(seed);
@@ -365,10 +420,10 @@ static helio_status commit(reading *r, const hi_optimizer_numbers *numbers, uint
 
 static helio_status refuse_more(const reading *r) {
   int there = hi_safetensors_count(r->file);
-  if (there == r->count) return HELIO_OK;
+  if (there == r->known) return HELIO_OK;
   return hi_fail(HELIO_INVALID_ARGUMENT,
                  "%s: it has %d variables, this training has %d: it is of another model, optimizer or metrics",
-                 hi_safetensors_path(r->file), there, r->count);
+                 hi_safetensors_path(r->file), there, r->known);
 }
 
 static helio_status read_all(reading *r, hi_snapshot_go *go, void *user) {

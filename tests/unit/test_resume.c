@@ -6,7 +6,7 @@
 
 #include "wrapped.h"
 
-enum { SAMPLES = 60, FEATURES = 6, CLASSES = 4, EPOCHS = 10, BATCH = 8, MOST_NUMBERS = 200 };
+enum { SAMPLES = 60, FEATURES = 6, CLASSES = 4, EPOCHS = 10, BATCH = 8, MOST_NUMBERS = 400 };
 
 /* What a child tells. */
 typedef struct outcome {
@@ -24,6 +24,7 @@ typedef struct training {
   bool in_validation;              /* only in the validation behind that step */
   int signals[3];                  /* up to the first 0 */
   int stop_at;                     /* a callback stops it behind so many steps; 0: none does */
+  bool normalizes;                 /* has a layer of which each replica has its own statistics */
   useconds_t pause;                /* behind each step, so that there is time to be killed */
   outcome *result;                 /* shared */
 } training;
@@ -46,24 +47,32 @@ static helio_status behind_validation(void *user, helio_training *t) {
   return HELIO_OK;
 }
 
-static helio_model *make_model(void) {
-  helio_set_seed(5);
-  helio_model *model = helio_sequential({helio_dense(8, .activation = HELIO_TANH), helio_dropout(0.25),
-                                         helio_dense(CLASSES, .activation = HELIO_SOFTMAX)},
-                                        .input_shape = HELIO_SHAPE(FEATURES), .type = HELIO_FLOAT64);
+static helio_model *model_with(helio_layer *middle) {
+  helio_model *model = helio_sequential(
+      {helio_dense(8, .activation = HELIO_TANH), middle, helio_dense(CLASSES, .activation = HELIO_SOFTMAX)},
+      .input_shape = HELIO_SHAPE(FEATURES), .type = HELIO_FLOAT64);
   helio_compile(model, .optimizer = helio_nadam(0.02), .loss = helio_sparse_categorical_crossentropy(),
                 .metric_names = {"accuracy"});
   return model;
 }
 
-static bool read_weights(helio_model *model, outcome *result) {
+static helio_model *make_model(void) {
+  helio_set_seed(5);
+  return model_with(helio_dropout(0.25));
+}
+
+/* Of the first replica, or, where they differ, of all. */
+static bool read_weights(helio_model *model, bool all, outcome *result) {
   const helio_variables *weights = helio_weights(model);
   result->count = 0;
   for (int i = 0; weights && i < weights->count; i++) {
-    helio_tensor *value = helio_variable_copy(weights->at[i], 0);
-    size_t elements = (size_t)helio_tensor_elements(value);
-    helio_tensor_read(value, result->weights + result->count, elements * sizeof(double));
-    result->count += (int)elements;
+    for (int copy = 0; copy < (all ? helio_variable_copies(weights->at[i]) : 1); copy++) {
+      helio_tensor *value = helio_variable_copy(weights->at[i], copy);
+      size_t elements = (size_t)helio_tensor_elements(value);
+      CHILD_CHECK(result->count + (int)elements <= MOST_NUMBERS);
+      helio_tensor_read(value, result->weights + result->count, elements * sizeof(double));
+      result->count += (int)elements;
+    }
   }
   return weights && !helio_error_pending();
 }
@@ -79,7 +88,10 @@ static bool train(void *argument) {
   helio_strategy *strategy =
       t->replicas == 1 ? helio_one_device(device_name()) : mirrored_over(t->replicas, NULL, "reduce-to-one");
   helio_model *model = NULL;
-  HELIO_SCOPE(strategy) model = make_model();
+  HELIO_SCOPE(strategy) {
+    helio_set_seed(5);
+    model = model_with(t->normalizes ? helio_batch_normalization() : helio_dropout(0.25));
+  }
   CHILD_CHECK(model);
   helio_array *all_x = helio_array_of(x, HELIO_SHAPE(SAMPLES, FEATURES), .type = HELIO_FLOAT64);
   helio_array *all_y = helio_array_of(y, HELIO_SHAPE(SAMPLES), .type = HELIO_INT32);
@@ -101,7 +113,7 @@ static bool train(void *argument) {
     o.x = all_x, o.y = all_y, o.batch_size = BATCH;
   }
   helio_history *history = helio_fit_with(&o);
-  CHILD_CHECK(history && read_weights(model, t->result));
+  CHILD_CHECK(history && read_weights(model, t->normalizes, t->result));
   t->result->signal = helio_history_signal(history);
   t->result->epochs = helio_history_epochs(history);
   for (int i = 0; i < t->result->epochs; i++) t->result->losses[i] = helio_history_value(history, "loss", i);
@@ -349,6 +361,29 @@ static void other_ways_to_train_go_on_to_the_bit(void **state) {
   }
 }
 
+/* As many replicas go on with the statistics of each, others with what they are together. */
+static void statistics_of_replicas_go_on_to_the_bit(void **state) {
+  (void)state;
+  char folder[64];
+  outcome *whole = shared(), *found = shared();
+  training t = {.replicas = 2, .epochs = 4, .normalizes = true, .result = whole};
+  run(&t);
+  make_folder(folder);
+  t.folder = folder, t.result = found;
+  for (int at = 3; at < 32; at += 9) {
+    t.raise_at = at, t.signals[0] = SIGINT;
+    run(&t);
+    assert_int_equal(found->signal, SIGINT);
+  }
+  t.raise_at = 0;
+  run(&t);
+  assert_equal(found, whole);
+  t.replicas = 3, t.epochs = 5;
+  run(&t);
+  assert_int_equal(found->epochs, 5);
+  remove_folder(folder);
+}
+
 /* A rate that each epoch changes is changed once, whenever the training goes on. */
 static double smaller(void *user, int epoch, double rate) {
   (void)user, (void)epoch;
@@ -562,6 +597,7 @@ int main(void) {
       TEST(a_signal_in_validation_is_not_lost),
       TEST(an_ignored_signal_stays_ignored),
       TEST(other_ways_to_train_go_on_to_the_bit),
+      TEST(statistics_of_replicas_go_on_to_the_bit),
       TEST(the_same_process_goes_on),
       TEST(another_batch_size),
       TEST(nothing_is_written_of_what_is_no_number),
