@@ -198,14 +198,21 @@ static void warn_of_nonsense(const course *c, const helio_history *history) {
                   "warning: the loss is no number any more; a smaller --lr may help, or data without empty cells");
 }
 
+static bool is_complete(const session *s, const helio_history *history) {
+  int epochs = helio_history_epochs(history);
+  return epochs > 0 && helio_history_epoch(history, epochs - 1) + 1 >= s->epochs;
+}
+
 static int finish(const course *c, session *s, const helio_history *history) {
   int signal = helio_history_signal(history);
-  int saved = signal ? EXIT_SUCCESS : save(c, s, history), drawn = signal ? EXIT_SUCCESS : plot(c, s, history);
+  bool whole = !signal || is_complete(s, history);
+  int saved = whole ? save(c, s, history) : EXIT_SUCCESS, drawn = whole ? plot(c, s, history) : EXIT_SUCCESS;
   if (c->json) report_json(s, history);
   if (!c->json && !c->quiet) report_text(s, history);
-  if (!c->json && !c->quiet && !signal) report_files(c, saved == EXIT_SUCCESS, drawn == EXIT_SUCCESS);
-  if (!signal) warn_of_nonsense(c, history);
-  if (!signal) return saved != EXIT_SUCCESS ? saved : drawn;
+  if (!c->json && !c->quiet && whole) report_files(c, saved == EXIT_SUCCESS, drawn == EXIT_SUCCESS);
+  if (whole) warn_of_nonsense(c, history);
+  if (saved != EXIT_SUCCESS || drawn != EXIT_SUCCESS) return saved != EXIT_SUCCESS ? saved : drawn;
+  if (whole) return signal ? 128 + signal : EXIT_SUCCESS;
   bool written = helio_history_checkpoint_step(history) == s->tally.steps;
   command_failure(c->path,
                   written ? "%s behind step %lld; a checkpoint of it is in %s, and --resume goes on from there"

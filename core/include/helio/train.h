@@ -268,7 +268,7 @@ typedef struct helio_history helio_history;
 HELIO_EXPORT helio_history *helio_fit_with(const helio_fit_options *options);
 #define helio_fit(...) HELIO_MAKE(helio_fit_with, helio_fit_options, __VA_ARGS__)
 
-/* The number of the signal that ended it before its time; 0: none did. */
+/* The number of the signal that asked it to end; 0: none did. If it came when all epochs were done, they are. */
 HELIO_EXPORT int helio_history_signal(const helio_history *history);
 
 /* How many steps had been taken when it wrote its last checkpoint; −1: it wrote none. */
