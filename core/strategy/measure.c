@@ -95,7 +95,8 @@ static helio_status worst(const measured_rank *ranks, uint32_t count) {
   const helio_error *found = NULL;
   for (uint32_t i = 0; i < count; i++) {
     const helio_error *error = &ranks[i].error;
-    if (error->status && (!found || found->status == HELIO_ABORTED)) found = error;
+    if (!error->status) continue;
+    if (!found || (found->status == HELIO_ABORTED && error->status != HELIO_ABORTED)) found = error;
   }
   return found ? hi_fail(found->status, "%s", found->message) : HELIO_OK;
 }

@@ -41,14 +41,9 @@ static bool reduces_to_one(const helio_strategy *strategy) {
 
 void hi_strategy_say_sums(helio_strategy *strategy) {
   if (!reduces_to_one(strategy) || atomic_exchange(&strategy->sums_said, true)) return;
-  const hi_replicas *replicas = &strategy->replicas;
-  char names[HELIO_MAX_REPLICAS * 64];
-  size_t length = 0;
-  for (int i = 0; i < replicas->count && length < sizeof names; i++) {
-    length +=
-        (size_t)snprintf(names + length, sizeof names - length, "%s'%s'", i ? ", " : "", replicas->devices[i]->name);
-  }
-  hi_log(HELIO_LOG_INFO, "Reduce to %s then broadcast to (%s).", replicas->devices[0]->name, names);
+  char *names = hi_strategy_tuple(strategy);
+  if (names) hi_log(HELIO_LOG_INFO, "Reduce to %s then broadcast to %s.", strategy->replicas.devices[0]->name, names);
+  free(names);
 }
 
 void hi_strategy_say_reads(helio_strategy *strategy) {

@@ -186,24 +186,13 @@ static helio_status reduce_scatter_inside(hi_meeting *meeting) {
   return status;
 }
 
-static helio_status all_reduce_work(hi_meeting *meeting) {
-  return between_orders(meeting, all_reduce_inside);
-}
-
-static helio_status reduce_work(hi_meeting *meeting) {
-  return between_orders(meeting, reduce_inside);
-}
-
-static helio_status broadcast_work(hi_meeting *meeting) {
-  return between_orders(meeting, broadcast_inside);
-}
-
-static helio_status all_gather_work(hi_meeting *meeting) {
-  return between_orders(meeting, all_gather_inside);
-}
-
-static helio_status reduce_scatter_work(hi_meeting *meeting) {
-  return between_orders(meeting, reduce_scatter_inside);
+static helio_status work(hi_meeting *meeting) {
+  static helio_status (*const inside[])(hi_meeting *) = {[HI_MEETING_ALL_REDUCE] = all_reduce_inside,
+                                                         [HI_MEETING_REDUCE] = reduce_inside,
+                                                         [HI_MEETING_BROADCAST] = broadcast_inside,
+                                                         [HI_MEETING_ALL_GATHER] = all_gather_inside,
+                                                         [HI_MEETING_REDUCE_SCATTER] = reduce_scatter_inside};
+  return between_orders(meeting, inside[meeting->ranks[0].kind]);
 }
 
 /* ---- the table ---- */
@@ -263,23 +252,23 @@ static helio_status poll_group(helio_communicator *communicator) {
 }
 
 static helio_status all_reduce(helio_communicator *c, const helio_collective_call *call) {
-  return hi_meeting_call(c->meeting, c->rank, HI_MEETING_ALL_REDUCE, call, all_reduce_work);
+  return hi_meeting_call(c->meeting, c->rank, HI_MEETING_ALL_REDUCE, call, work);
 }
 
 static helio_status reduce(helio_communicator *c, const helio_collective_call *call) {
-  return hi_meeting_call(c->meeting, c->rank, HI_MEETING_REDUCE, call, reduce_work);
+  return hi_meeting_call(c->meeting, c->rank, HI_MEETING_REDUCE, call, work);
 }
 
 static helio_status broadcast(helio_communicator *c, const helio_collective_call *call) {
-  return hi_meeting_call(c->meeting, c->rank, HI_MEETING_BROADCAST, call, broadcast_work);
+  return hi_meeting_call(c->meeting, c->rank, HI_MEETING_BROADCAST, call, work);
 }
 
 static helio_status all_gather(helio_communicator *c, const helio_collective_call *call) {
-  return hi_meeting_call(c->meeting, c->rank, HI_MEETING_ALL_GATHER, call, all_gather_work);
+  return hi_meeting_call(c->meeting, c->rank, HI_MEETING_ALL_GATHER, call, work);
 }
 
 static helio_status reduce_scatter(helio_communicator *c, const helio_collective_call *call) {
-  return hi_meeting_call(c->meeting, c->rank, HI_MEETING_REDUCE_SCATTER, call, reduce_scatter_work);
+  return hi_meeting_call(c->meeting, c->rank, HI_MEETING_REDUCE_SCATTER, call, work);
 }
 
 const helio_collective_table hi_reduce_to_one_table = {

@@ -107,8 +107,7 @@ bool hi_strategy_usable(const helio_strategy *strategy) {
 
 /* ---- making ---- */
 
-/* "('/job:…CPU:0', '/job:…CPU:1')", as Python prints a tuple; to be freed. */
-static char *device_tuple(const helio_strategy *strategy) {
+char *hi_strategy_tuple(const helio_strategy *strategy) {
   size_t room = 8 + (size_t)strategy->replicas.count * (HI_NAME_LENGTH + 4), length = 1;
   char *text = malloc(room);
   if (!text) return NULL;
@@ -288,7 +287,7 @@ helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
   enlist(strategy);
   bool single = strategy->replicas.count == 1;
   if (single ? hi_collective_check_name(o.collective) : choose_collective(strategy, o.collective)) return NULL;
-  char *tuple = device_tuple(strategy);
+  char *tuple = hi_strategy_tuple(strategy);
   if (tuple) hi_log(HELIO_LOG_INFO, "Using MirroredStrategy with devices %s", tuple);
   free(tuple);
   if (single) return strategy;

@@ -46,6 +46,9 @@ bool hi_require_cross_replica(const helio_strategy *strategy);
 /* Likewise, unless it is in one; `replica` is written. */
 bool hi_require_replica(helio_replica *replica);
 
+/* "('/job:…CPU:0', '/job:…CPU:1')", as Python prints a tuple; to be freed. NULL without memory. */
+char *hi_strategy_tuple(const helio_strategy *strategy);
+
 /* Says once, in TensorFlow's words, on which device a strategy adds up what its replicas have computed, and that the
  * host reads the results, if it does so on one device: what was made for the devices goes without saying. */
 void hi_strategy_say_sums(helio_strategy *strategy);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "device/topology.h"
+#include "runtime/clock.h"
 #include "runtime/environment.h"
 #include "runtime/error.h"
 #include "runtime/leaks.h"
@@ -53,18 +54,11 @@ struct hi_team {
 
 /* ---- waiting ---- */
 
-static long microseconds_since(const struct timespec *begin) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (now.tv_sec - begin->tv_sec) * 1000000 + (now.tv_nsec - begin->tv_nsec) / 1000;
-}
-
 /* Returns with the lock held. */
 static void wait_for(hi_team *team, atomic_uint *number, unsigned seen) {
-  struct timespec begin;
-  clock_gettime(CLOCK_MONOTONIC, &begin);
+  double begin = hi_seconds();
   for (int i = 0; team->spin_us > 0 && atomic_load_explicit(number, memory_order_acquire) == seen; i++) {
-    if (i % 64 == 63 && microseconds_since(&begin) >= team->spin_us) break;
+    if (i % 64 == 63 && 1e6 * (hi_seconds() - begin) >= (double)team->spin_us) break;
   }
   pthread_mutex_lock(&team->lock);
   while (atomic_load(number) == seen) pthread_cond_wait(&team->changed, &team->lock);

@@ -228,10 +228,17 @@ static helio_status end_step(void *user, helio_training *t) {
   return status;
 }
 
+/* What was measured, as curves above the spans. */
 static helio_status end_timeline_epoch(void *user, helio_training *t) {
   timeline *line = user;
-  (void)t;
-  return hi_trace_file_flush(line->file);
+  double now = hi_seconds() - line->begin;
+  helio_status status = HELIO_OK;
+  for (int i = 0; i < helio_logs_count(t->logs) && !status; i++) {
+    double value = helio_logs_value(t->logs, i);
+    status = helio_error_pending();
+    if (!status) status = hi_trace_file_counter(line->file, helio_logs_name(t->logs, i), now, value);
+  }
+  return status ? status : hi_trace_file_flush(line->file);
 }
 
 static helio_status close_timeline(timeline *line) {

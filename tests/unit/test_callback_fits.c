@@ -406,16 +406,20 @@ typedef struct tracks {
   int compute[8], reduce[8], input; /* spans */
   double end[8];                    /* of the latest on each */
   int named;
+  double curve[EPOCHS]; /* of val_loss */
+  int points;
 } tracks;
 
 /* Spans of a track come one behind the other; sums behind what was computed for them. */
 static void take_event(tracks *all, const json_t *one) {
-  const char *name = text_in(one, "name");
-  int track = (int)integer_in(one, "tid") - 1;
-  if (strcmp(text_in(one, "ph"), "X") != 0) {
-    all->named += strcmp(name, "thread_name") == 0;
-    return;
+  const char *name = text_in(one, "name"), *kind = text_in(one, "ph");
+  if (strcmp(kind, "C") == 0 && strcmp(name, "val_loss") == 0) {
+    assert_true(all->points < EPOCHS);
+    all->curve[all->points++] = real_in(json_object_get(one, "args"), "value", -1);
   }
+  all->named += strcmp(kind, "M") == 0 && strcmp(name, "thread_name") == 0;
+  if (strcmp(kind, "X") != 0) return;
+  int track = (int)integer_in(one, "tid") - 1;
   double start = real_in(one, "ts", -1), length = real_in(one, "dur", -1);
   assert_in_range(track, 0, 7);
   assert_true(start >= all->end[track] - 0.002 && length >= 0); /* both are rounded to a nanosecond */
@@ -431,12 +435,15 @@ static void draw_fit(int replicas) {
   assert_made(strategy);
   helio_model *model = NULL;
   HELIO_SCOPE(strategy) model = make_model(0.1);
-  assert_made(FIT(model, VALIDATED, .callbacks = {helio_timeline(path)}));
+  helio_history *history = FIT(model, VALIDATED, .callbacks = {helio_timeline(path)});
+  assert_made(history);
   json_t *events = read_json(path);
   tracks all = {0};
   for (size_t i = 0; i < json_array_size(events); i++) take_event(&all, json_array_get(events, i));
   assert_int_equal(all.input, EPOCHS * STEPS);
   assert_int_equal(all.named, 1 + replicas);
+  assert_int_equal(all.points, EPOCHS);
+  for (int i = 0; i < EPOCHS; i++) assert_true(all.curve[i] == helio_history_value(history, "val_loss", i));
   for (int i = 1; i <= replicas; i++) {
     assert_int_equal(all.compute[i], EPOCHS * STEPS);
     assert_int_equal(all.reduce[i], replicas > 1 ? EPOCHS * STEPS : 0);

@@ -205,7 +205,7 @@ HELIO_EXPORT helio_callback *helio_terminate_on_nan(void); /* looks at the loss 
 
 /* A Chrome trace, for chrome://tracing and Perfetto: on a track for each replica "compute", until its gradients are
  * there, and "reduce", until it has the sums; and waits for "input" on a track of their own. Sums that travel while
- * gradients are still computed count as compute. */
+ * gradients are still computed count as compute. What each epoch has measured is drawn as curves. */
 HELIO_EXPORT helio_callback *helio_timeline(const char *path);
 
 /* ---- fit ---- */
