@@ -58,6 +58,10 @@ helio_status hi_fail(helio_status status, const char *format, ...) {
   return status;
 }
 
+void hi_error_blame(const char *function) {
+  if (errors.pending.status) errors.pending.where = function;
+}
+
 void hi_error_prefix(const char *format, ...) {
   if (!errors.pending.status) return;
   char text[2 * sizeof errors.pending.message];

@@ -23,6 +23,9 @@ helio_status hi_fail(helio_status status, const char *format, ...) HELIO_PRINTF(
  * if none is pending. */
 void hi_error_prefix(const char *format, ...) HELIO_PRINTF(1, 2);
 
+/* Whatever call inside it has failed, to the program it is this one that did. Does nothing if no error is pending. */
+void hi_error_blame(const char *function);
+
 /* How many bytes of the text fit into a buffer of `size` bytes with the 0 behind them, no character being cut. */
 size_t hi_text_fit(const char *text, size_t size);
 

@@ -31,6 +31,26 @@ int hi_model_inputs(const helio_model *model, int given) {
   return model->model->input_count > 0 ? model->model->input_count : 1;
 }
 
+/* Another one for each thread. */
+static uintptr_t this_thread(void) {
+  static _Thread_local char mark;
+  return (uintptr_t)&mark;
+}
+
+helio_status hi_compiled_enter(hi_compiled *compiled) {
+  uintptr_t holder = 0;
+  if (!atomic_compare_exchange_strong(&compiled->thread, &holder, this_thread()) && holder != this_thread()) {
+    return hi_fail(HELIO_WRONG_STATE,
+                   "another thread trains this model or measures it just now: threads need one model each");
+  }
+  compiled->calls++;
+  return HELIO_OK;
+}
+
+void hi_compiled_leave(hi_compiled *compiled) {
+  if (--compiled->calls == 0) atomic_store(&compiled->thread, 0);
+}
+
 hi_compiled *hi_compiled_of(const helio_model *model) {
   if (!hi_model_usable(model)) return NULL;
   hi_compiled *compiled = model->model->compiled;

@@ -3,6 +3,8 @@
 #ifndef HI_COMPILED_H
 #define HI_COMPILED_H
 
+#include <stdatomic.h>
+
 #include "nn/metric.h"
 #include "nn/model.h"
 #include "nn/optimizer.h"
@@ -20,11 +22,17 @@ typedef struct hi_compiled {
   int metric_count;
   helio_metric *metrics[HI_MOST_MEASURED]; /* the first is the mean of the loss */
   bool weighted[HI_MOST_MEASURED];
-  uint64_t number; /* of the list of what is measured */
+  uint64_t number;         /* of the list of what is measured */
+  atomic_uintptr_t thread; /* whose calls measure with it now; 0: none */
+  int calls;               /* of that thread, within each other */
 } hi_compiled;
 
 /* NULL with the error set, which names helio_compile(), if the model is none, was not compiled, or without a loss. */
 hi_compiled *hi_compiled_of(const helio_model *model);
+
+/* What is measured is of one thread at a time: another is refused. A callback may train or measure within a call. */
+helio_status hi_compiled_enter(hi_compiled *compiled);
+void hi_compiled_leave(hi_compiled *compiled);
 
 /* The strategy whose variables the model has; of a model without variables the one of the scope. */
 helio_strategy *hi_model_strategy(helio_model *model);

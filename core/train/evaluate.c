@@ -28,18 +28,17 @@ helio_logs *helio_evaluate_with(const helio_evaluate_options *given) {
       !status && hi_samples_read(&samples, "evaluation", true) ? hi_samples_distribute(&samples, pass.strategy) : NULL;
   status = batches ? hi_pass_test(&pass, batches, o.steps) : helio_error_pending();
   hi_pass_end(&pass);
+  hi_error_blame("helio_evaluate");
   return hi_pool_leave_with(&pool, status ? NULL : pass.training.logs);
 }
 
 /* ---- one batch ---- */
 
-static helio_status run_batch(const helio_batch_options *o, helio_step step, helio_logs **logs) {
+static helio_status run_batch(const helio_batch_options *o, const hi_compiled *compiled, helio_step step,
+                              helio_logs **logs) {
   hi_samples samples = {
       .x = o->x, .y = o->y, .weights = o->sample_weights, .x_tensor = o->x_tensor, .y_tensor = o->y_tensor};
-  const hi_compiled *compiled = hi_compiled_of(o->model);
-  if (!compiled || !hi_strategy_usable(compiled->strategy) || !hi_samples_read(&samples, "a batch", true)) {
-    return helio_error_pending();
-  }
+  if (!hi_samples_read(&samples, "a batch", true)) return helio_error_pending();
   hi_task task = {.model = o->model,
                   .compiled = compiled,
                   .input_count = compiled->input_count,
@@ -58,8 +57,14 @@ static helio_logs *on_batch(const char *function, const helio_batch_options *giv
   helio_batch_options o;
   helio_logs *logs = NULL;
   if (!hi_options_enter(function, &o, sizeof o, given)) return NULL;
+  hi_compiled *compiled = hi_compiled_of(o.model);
+  if (!compiled || !hi_strategy_usable(compiled->strategy) || hi_compiled_enter(compiled)) return NULL;
+  hi_hold(compiled); /* a model of the program's own may be compiled anew when it is called */
   helio_scope pool = helio_pool_enter();
-  helio_status status = run_batch(&o, step, &logs);
+  helio_status status = run_batch(&o, compiled, step, &logs);
+  hi_compiled_leave(compiled);
+  hi_drop(compiled);
+  hi_error_blame(function);
   return hi_pool_leave_with(&pool, status ? NULL : logs);
 }
 

@@ -434,5 +434,6 @@ helio_history *helio_fit_with(const helio_fit_options *given) {
   hi_drop(f.iterator);
   hi_drop(f.batches);
   hi_pass_end(&f.pass);
+  hi_error_blame("helio_fit");
   return hi_pool_leave_with(&pool, status ? NULL : f.history);
 }

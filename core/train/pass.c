@@ -20,6 +20,8 @@ helio_status hi_pass_begin(hi_pass *pass, helio_model *model, helio_verbosity ve
                                     .optimizer = compiled->optimizer,
                                     .strategy = compiled->strategy,
                                     .epochs = 1};
+  if (hi_compiled_enter(compiled)) return helio_error_pending();
+  pass->entered = compiled;
   helio_callback *progress = verbose == HELIO_QUIET ? NULL : hi_progress_callback(verbose);
   if (verbose != HELIO_QUIET && !progress) return helio_error_pending();
   helio_status status = hi_callbacks_add(&pass->callbacks, &progress, progress ? 1 : 0);
@@ -28,6 +30,7 @@ helio_status hi_pass_begin(hi_pass *pass, helio_model *model, helio_verbosity ve
 
 void hi_pass_end(hi_pass *pass) {
   hi_callbacks_end(&pass->callbacks);
+  if (pass->entered) hi_compiled_leave(pass->entered);
   hi_drop(pass->task.model);
   hi_drop((void *)pass->task.compiled);
 }

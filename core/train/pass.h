@@ -8,6 +8,7 @@
 
 /* What a call of fit, evaluate or predict consists of. */
 typedef struct hi_pass {
+  hi_compiled *entered; /* NULL: nothing is measured */
   hi_task task;
   helio_strategy *strategy;
   hi_callbacks callbacks;

@@ -97,5 +97,6 @@ helio_array *helio_predict_with(const helio_predict_options *given) {
   helio_status status = predict(&o, &r);
   helio_array *array = status ? NULL : helio_array_of(r.data, r.shape, .type = r.type);
   free(r.data);
+  hi_error_blame("helio_predict");
   return hi_pool_leave_with(&pool, array);
 }

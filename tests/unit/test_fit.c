@@ -2,6 +2,7 @@
 /* compile, fit, evaluate, predict: by what is known of them without running them. A training by hand with the same
  * operations gives the same; any number of replicas gives what one gives; Keras' rules say what is told when. */
 #include <math.h>
+#include <pthread.h>
 
 #include "wrapped.h"
 
@@ -562,6 +563,50 @@ static void other_metrics_of_the_same_optimizer(void **state) {
   helio_release(model);
 }
 
+typedef struct elsewhere {
+  helio_model *model;
+  helio_error errors[2]; /* of measuring, of training on a batch */
+} elsewhere;
+
+static void *measure_elsewhere(void *argument) {
+  elsewhere *e = argument;
+  HELIO_POOL {
+    helio_evaluate(e->model, .x = some_x(), .y = some_y(), .verbose = HELIO_QUIET);
+    helio_error_take(&e->errors[0]);
+    helio_train_on_batch(e->model, .x = some_x(), .y = some_y());
+    helio_error_take(&e->errors[1]);
+  }
+  return NULL;
+}
+
+static helio_status let_measure(void *user, helio_training *training) {
+  pthread_t thread;
+  (void)training;
+  assert_int_equal(pthread_create(&thread, NULL, measure_elsewhere, user), 0);
+  pthread_join(thread, NULL);
+  return HELIO_OK;
+}
+
+/* Two that measured at the same time would each get numbers of both. */
+static void one_thread_measures_at_a_time(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    elsewhere e = {.model = make_model()};
+    assert_made(helio_fit(e.model, .x = some_x(), .y = some_y(), .verbose = HELIO_QUIET,
+                          .callbacks = {helio_callback(.user = &e, .batch_end = let_measure)}));
+    for (int i = 0; i < 2; i++) {
+      assert_int_equal(e.errors[i].status, HELIO_WRONG_STATE);
+      assert_non_null(strstr(e.errors[i].message, "another thread trains this model"));
+    }
+    assert_string_equal(e.errors[0].where, "helio_evaluate");
+    assert_string_equal(e.errors[1].where, "helio_train_on_batch");
+    let_measure(&e, NULL);
+    for (int i = 0; i < 2; i++) assert_int_equal(e.errors[i].status, HELIO_OK);
+    helio_release(e.model);
+  }
+}
+
 static void endless_data(void **state) {
   (void)state;
   start_wrapped("");
@@ -780,6 +825,7 @@ int main(void) {
       TEST(a_label_that_is_none),
       TEST(a_label_that_is_none_of_any_replica),
       TEST(other_metrics_of_the_same_optimizer),
+      TEST(one_thread_measures_at_a_time),
       TEST(endless_data),
       TEST(wrong_calls),
       TEST(data_that_run_out),

@@ -295,7 +295,8 @@ typedef struct helio_evaluate_options {
   helio_verbosity verbose;
 } helio_evaluate_options;
 
-/* Owned by the pool; NULL with the error set. */
+/* Owned by the pool; NULL with the error set. What a model measures is of one thread at a time: while one trains or
+ * measures it, another that wants to is refused. */
 HELIO_EXPORT helio_logs *helio_evaluate_with(const helio_evaluate_options *options);
 #define helio_evaluate(...) HELIO_MAKE(helio_evaluate_with, helio_evaluate_options, __VA_ARGS__)
 
