@@ -116,15 +116,15 @@ static bool inspect_in_child(const char *path, helio_plugin_report *report) {
   return true;
 }
 
-/* As the library decides it: the name goes to the first plugin that probes well, whatever becomes of it afterwards, and
- * a later one that could be opened and has the name too is not even probed. */
+/* As the library decides it: the name goes to the first plugin that can be probed, whatever becomes of it afterwards,
+ * and a later one that could be opened and has the name too is not even probed. */
 static bool took_its_name(const helio_plugin_report *report) {
-  return report->status == HELIO_PLUGIN_USABLE || report->status == HELIO_PLUGIN_INIT_FAILED;
+  return report->status == HELIO_PLUGIN_USABLE || report->status == HELIO_PLUGIN_NO_DEVICES ||
+         report->status == HELIO_PLUGIN_INIT_FAILED;
 }
 
 static bool could_be_opened(const helio_plugin_report *report) {
-  return took_its_name(report) || report->status == HELIO_PLUGIN_NO_DEVICES ||
-         report->status == HELIO_PLUGIN_PROBE_FAILED;
+  return took_its_name(report) || report->status == HELIO_PLUGIN_PROBE_FAILED;
 }
 
 static void mark_shadowed(helio_plugin_report *reports, int count) {

@@ -132,12 +132,16 @@ static hi_plugin *plugin_new(const char *path, const hi_host_services *services)
   return plugin;
 }
 
-/* A plugin of this name that came earlier in the search and works. */
+/* Nothing is wrong with the plugin, whether or not the machine has devices for it. */
+static bool is_sound(const hi_plugin *plugin) {
+  helio_plugin_status status = plugin->report.status;
+  return status == HELIO_PLUGIN_USABLE || status == HELIO_PLUGIN_NO_DEVICES || status == HELIO_PLUGIN_NOT_CHOSEN;
+}
+
+/* A sound plugin of this name that came earlier in the search. */
 static const hi_plugin *earlier(const hi_plugin *plugin) {
   for (int i = 0; i < plugin_count && plugins[i] != plugin; i++) {
-    if (plugins[i]->report.status == HELIO_PLUGIN_USABLE && strcmp(plugins[i]->report.name, plugin->report.name) == 0) {
-      return plugins[i];
-    }
+    if (is_sound(plugins[i]) && strcmp(plugins[i]->report.name, plugin->report.name) == 0) return plugins[i];
   }
   return NULL;
 }
@@ -175,10 +179,10 @@ static void load(hi_plugin *plugin) {
       }
     }
   }
+  bool expected = is_sound(plugin) || plugin->report.status == HELIO_PLUGIN_SHADOWED;
   if (plugin->report.status != HELIO_PLUGIN_USABLE && !plugin->unprobed) {
-    hi_log(plugin->report.status == HELIO_PLUGIN_NO_DEVICES ? HELIO_LOG_DEBUG : HELIO_LOG_WARNING,
-           "plugin %s (%s) is not used, %s: %s", plugin->report.name, plugin->report.path,
-           helio_plugin_status_text(plugin->report.status), plugin->report.reason);
+    hi_log(expected ? HELIO_LOG_DEBUG : HELIO_LOG_WARNING, "plugin %s (%s) is not used, %s: %s", plugin->report.name,
+           plugin->report.path, helio_plugin_status_text(plugin->report.status), plugin->report.reason);
   }
 }
 

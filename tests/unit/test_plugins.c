@@ -227,26 +227,34 @@ static void copy_plugin(const char *file, const char *folder, const char *name) 
   fclose(to);
 }
 
-static void test_the_first_found_shadows(void **state) {
+/* Whether there are devices for it or not; and that is nothing to be warned of. */
+static void expect_shadow(const char *plugin, helio_plugin_status expected) {
   char a[64], b[64], path_a[100], path_b[100];
-  (void)state;
   make_folder(a);
   make_folder(b);
-  copy_plugin("minimal", a, "one.so");
-  copy_plugin("minimal", b, "two.so");
+  copy_plugin(plugin, a, "one.so");
+  copy_plugin(plugin, b, "two.so");
   snprintf(path_a, sizeof path_a, "%s/one.so", a);
   snprintf(path_b, sizeof path_b, "%s/two.so", b);
   for (int turn = 0; turn < 2; turn++) {
     set_path(turn ? b : a, turn ? a : b, NULL);
+    capture_log();
     assert_ok(helio_init());
+    assert_int_equal(seen.count, 0);
     const helio_plugin_report *first = report_on(turn ? path_b : path_a), *second = report_on(turn ? path_a : path_b);
-    assert_int_equal(first->status, HELIO_PLUGIN_USABLE);
+    assert_int_equal(first->status, expected);
     assert_int_equal(second->status, HELIO_PLUGIN_SHADOWED);
     assert_non_null(strstr(second->reason, first->path));
     assert_ok(helio_shutdown());
   }
   remove_folder(a);
   remove_folder(b);
+}
+
+static void test_the_first_found_shadows(void **state) {
+  (void)state;
+  expect_shadow("minimal", HELIO_PLUGIN_USABLE);
+  expect_shadow("no_devices", HELIO_PLUGIN_NO_DEVICES);
 }
 
 /* A broken one does not stand in the way of a good one of the same name. */
