@@ -147,17 +147,21 @@ static helio_status no_handle(helio_backend_device *device, const vendor_library
   return gpu_library_fail(device->host, library, "making a handle for a stream", HELIO_NOT_SUPPORTED, reason);
 }
 
-/* A handle takes memory of the device, and loads kernels. */
-static helio_status in_turn(helio_stream *stream, gpu_libraries *libraries,
-                            helio_status (*attach)(helio_stream *, gpu_libraries *)) {
+/* A handle takes memory of the device, and loads kernels. The turn comes before the lock: who waits for it holds
+ * nothing that a thread may want whose turn it is, and which others wait for. */
+static helio_status attach_in_turn(helio_stream *stream, helio_status (*attach)(helio_stream *, gpu_libraries *)) {
   const helio_host *host = stream->device->host;
+  gpu_libraries *libraries = stream->device->libraries; /* there: a plan has asked for it */
   host->turn_begin(host, HELIO_TURN_DRIVER);
+  pthread_mutex_lock(&libraries->lock);
   helio_status status = attach(stream, libraries);
+  pthread_mutex_unlock(&libraries->lock);
   host->turn_end(host, HELIO_TURN_DRIVER);
   return status;
 }
 
 static helio_status attach_blas(helio_stream *stream, gpu_libraries *libraries) {
+  if (stream->blas != NULL) return HELIO_OK; /* another thread was first */
   helio_backend_device *device = stream->device;
   char reason[512] = "";
   vendor_blas *blas = libraries->blas;
@@ -175,18 +179,15 @@ static helio_status attach_blas(helio_stream *stream, gpu_libraries *libraries) 
 }
 
 helio_status gpu_stream_blas(helio_stream *stream, vendor_blas **blas) {
-  helio_status status = HELIO_OK;
   *blas = __atomic_load_n(&stream->blas, __ATOMIC_ACQUIRE);
   if (*blas != NULL) return HELIO_OK;
-  gpu_libraries *libraries = stream->device->libraries; /* there: a plan has asked for it */
-  pthread_mutex_lock(&libraries->lock);
-  if (stream->blas == NULL) status = in_turn(stream, libraries, attach_blas);
-  *blas = stream->blas;
-  pthread_mutex_unlock(&libraries->lock);
+  helio_status status = attach_in_turn(stream, attach_blas);
+  *blas = __atomic_load_n(&stream->blas, __ATOMIC_ACQUIRE);
   return status;
 }
 
 static helio_status attach_dnn(helio_stream *stream, gpu_libraries *libraries) {
+  if (stream->dnn != NULL) return HELIO_OK; /* another thread was first */
   helio_backend_device *device = stream->device;
   char reason[512] = "";
   bool first = libraries->dnn_stream == NULL;
@@ -203,14 +204,10 @@ static helio_status attach_dnn(helio_stream *stream, gpu_libraries *libraries) {
 }
 
 helio_status gpu_stream_dnn(helio_stream *stream, vendor_dnn **dnn) {
-  helio_status status = HELIO_OK;
   *dnn = __atomic_load_n(&stream->dnn, __ATOMIC_ACQUIRE);
   if (*dnn != NULL) return HELIO_OK;
-  gpu_libraries *libraries = stream->device->libraries; /* there: a plan has asked for it */
-  pthread_mutex_lock(&libraries->lock);
-  if (stream->dnn == NULL) status = in_turn(stream, libraries, attach_dnn);
-  *dnn = stream->dnn;
-  pthread_mutex_unlock(&libraries->lock);
+  helio_status status = attach_in_turn(stream, attach_dnn);
+  *dnn = __atomic_load_n(&stream->dnn, __ATOMIC_ACQUIRE);
   return status;
 }
 

@@ -56,8 +56,15 @@ static void host_release(const helio_host *host, void *memory) {
   free(memory);
 }
 
-/* There are no collectives. */
-static void host_turn(const helio_host *host, helio_turn turn) {
+/* There are no collectives: what a test lets happen where a run would wait for them. */
+static void (*at_turn)(void);
+
+static void host_turn_begin(const helio_host *host, helio_turn turn) {
+  (void)host, (void)turn;
+  if (at_turn != NULL) at_turn();
+}
+
+static void host_turn_end(const helio_host *host, helio_turn turn) {
   (void)host, (void)turn;
 }
 
@@ -70,8 +77,8 @@ static const helio_host host = {.size = sizeof host,
                                 .parameter = host_parameter,
                                 .allocate = host_allocate,
                                 .release = host_release,
-                                .turn_begin = host_turn,
-                                .turn_end = host_turn};
+                                .turn_begin = host_turn_begin,
+                                .turn_end = host_turn_end};
 
 #define OK(call)                                                                                                       \
   do {                                                                                                                 \
@@ -382,6 +389,48 @@ static void test_run_makes_nothing(void **state) {
   plugin->devices->close(device);
 }
 
+/* Who waits for the driver's turn must not hold up one whose turn it is, such as who plans: each would wait for the
+ * other, if a collective stood between them. */
+static worker planner;
+static int plans_in_time;
+
+static void *plan_beside(void *argument) {
+  size_t workspace;
+  (void)argument;
+  kernel_of(planner.problem->operation)->plan_free(make_plan(planner.device, planner.problem, 0, &workspace));
+  return NULL;
+}
+
+static void plan_meanwhile(void) {
+  pthread_t thread;
+  struct timespec end;
+  assert_int_equal(pthread_create(&thread, NULL, plan_beside, NULL), 0);
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += 60;
+  if (pthread_timedjoin_np(thread, NULL, &end) != 0) fail_msg("a plan waits for a run that waits for its turn");
+  plans_in_time++;
+}
+
+static void test_turns(void **state) {
+  (void)state;
+  helio_backend_device *device = open_device();
+  problem *problems[] = {new_matmul(), new_conv2d()};
+  for (int i = 0; i < 2; i++) {
+    size_t workspace;
+    helio_plan *plan = make_plan(device, problems[i], 0, &workspace);
+    planner = (worker){.device = device, .problem = problems[i]};
+    plans_in_time = 0;
+    at_turn = plan_meanwhile;
+    double error = run_plan(device, problems[i], plan, workspace, 1);
+    at_turn = NULL;
+    assert_true(plans_in_time > 0);
+    assert_true(error < 1e-6);
+    kernel_of(problems[i]->operation)->plan_free(plan);
+    free(problems[i]);
+  }
+  plugin->devices->close(device);
+}
+
 /* In a process whose device is lost by the second call of a library: what the host holds for it is freed. */
 static void test_lost_device(void **state) {
   (void)state;
@@ -468,7 +517,8 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "again") == 0) return cmocka_run_group_tests(again, start, finish);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_liberties), cmocka_unit_test(test_batches),           cmocka_unit_test(test_no_workspace),
-      cmocka_unit_test(test_streams),   cmocka_unit_test(test_run_makes_nothing), cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_streams),   cmocka_unit_test(test_run_makes_nothing), cmocka_unit_test(test_turns),
+      cmocka_unit_test(test_faults),
   };
   return cmocka_run_group_tests(tests, start, finish);
 }
