@@ -331,10 +331,10 @@ vendor_result vendor_module_function(vendor_module *module, const char *name, ve
   return done(hip.hipModuleGetFunction((struct ihipModuleSymbol_t **)function, (struct ihipModule_t *)module, name));
 }
 
-vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads, unsigned shared,
+vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads,
                             vendor_stream *stream, void **arguments) {
   return done(hip.hipModuleLaunchKernel((struct ihipModuleSymbol_t *)function, blocks[0], blocks[1], blocks[2], threads,
-                                        1, 1, shared, stream_of(stream), arguments, NULL));
+                                        1, 1, 0, stream_of(stream), arguments, NULL));
 }
 
 /* --- results --- */
