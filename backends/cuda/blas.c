@@ -75,7 +75,8 @@ helio_status vendor_blas_meaning(abi_enum status) {
   case CUBLAS_ABI_NOT_INITIALIZED:
   case CUBLAS_ABI_ARCH_MISMATCH:
   case CUBLAS_ABI_NOT_SUPPORTED:
-  case CUBLAS_ABI_INTERNAL_ERROR: /* whatever it was; a device that is lost says so itself */
+  case CUBLAS_ABI_EXECUTION_FAILED: /* a launch that was refused, say; ... */
+  case CUBLAS_ABI_INTERNAL_ERROR:   /* ... whatever it was, a device that is lost says so itself */
     return HELIO_NOT_SUPPORTED;
   default:
     return HELIO_DEVICE_FAILURE;
