@@ -143,6 +143,16 @@ helio_status gpu_dnn_find(helio_backend_device *device, const vendor_convolution
   return status;
 }
 
+/* A lost device does no work of any kind. */
+bool gpu_library_refuses(helio_backend_device *device, helio_status status, const vendor_library *library,
+                         const char *work, atomic_bool *refused) {
+  if (status == HELIO_OK || status == HELIO_DEVICE_FAILURE) return false;
+  if (!atomic_exchange(refused, true))
+    device->host->log(device->host, HELIO_LOG_WARNING,
+                      "%s refuses %s, so that a kernel of our own makes it, which is slower", library->title, work);
+  return true;
+}
+
 static helio_status no_handle(helio_backend_device *device, const vendor_library *library, const char *reason) {
   return gpu_library_fail(device->host, library, "making a handle for a stream", HELIO_NOT_SUPPORTED, reason);
 }

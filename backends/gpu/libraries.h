@@ -15,6 +15,7 @@
 #include "library.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* How messages name a library, and what they tell the user to do without it. */
 typedef struct vendor_library {
@@ -135,6 +136,11 @@ helio_status gpu_dnn_find(helio_backend_device *device, const vendor_convolution
 /* The stream's handles: what plans have prepared, or made when first asked for. */
 helio_status gpu_stream_blas(helio_stream *stream, vendor_blas **blas);
 helio_status gpu_stream_dnn(helio_stream *stream, vendor_dnn **dnn);
+
+/* Whether work that a library has failed in, with this status, is to be made without it; if so, `refused` is set, which
+ * keeps a plan's later runs from asking again, and the first time for it `work` is told in a warning. */
+bool gpu_library_refuses(helio_backend_device *device, helio_status status, const vendor_library *library,
+                         const char *work, atomic_bool *refused);
 
 /* Destroys a stream's handles: before the stream is destroyed, the device being current or lost. */
 void gpu_stream_libraries_close(helio_stream *stream, bool lost);
