@@ -37,15 +37,10 @@ static bool open_version(const helio_host *host, struct version *version, char *
   return gpu_vendor_library_open(&version->opened, host, &wanted, reason, size);
 }
 
-/* The reason is that of the newest. */
 const blas_calls *vendor_blas_calls(const helio_host *host, const vendor_facts *facts, char *reason, size_t size) {
-  char ignored[256];
-  bool tried = false;
   for (size_t i = 0; i < VERSIONS; i++) {
     if (versions[i].major > cuda_newest_version(facts)) continue;
-    if (open_version(host, &versions[i], tried ? ignored : reason, tried ? sizeof ignored : size))
-      return &versions[i].call;
-    tried = true;
+    if (open_version(host, &versions[i], reason, size)) return &versions[i].call;
   }
   return NULL;
 }

@@ -73,7 +73,7 @@ static void explain(abi_enum result, char *reason, size_t size) {
 }
 
 static bool open_library(char *reason, size_t size) {
-  char error[256];
+  char error[512] = "";
   void *library = gpu_library_open(names, "", error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size, "there is no driver of CUDA: install NVIDIA's driver (%s)", error);

@@ -83,7 +83,7 @@ static void explain(abi_enum result, char *reason, size_t size) {
 }
 
 static bool open_library(const helio_host *host, char *reason, size_t size) {
-  char error[256], folders[PATH_MAX];
+  char error[512] = "", folders[PATH_MAX];
   vendor_folders(host, folders, sizeof folders);
   library = gpu_library_open(names, folders, error, sizeof error);
   if (library == NULL) {

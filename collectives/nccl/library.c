@@ -38,7 +38,7 @@ int nccl_library_version(void) {
  */
 static bool open_driver(const char *folders, char *reason, size_t size) {
   static const char *const names[] = {DRIVER_NAMES, NULL};
-  char error[256];
+  char error[512] = "";
   void *library = gpu_library_open(names, folders, error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size, "there is no driver of " PLUGIN_DEVICES ": " DRIVER_INSTALL " (%s)", error);
@@ -57,7 +57,7 @@ static int full_version(int told) {
 static bool open_library(const char *folders, char *reason, size_t size) {
   static const char *const names[] = {PLUGIN_LIBRARY, NULL};
   nccl_table found = {0};
-  char error[256];
+  char error[512] = "";
   void *library = gpu_library_open(names, folders, error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size,
