@@ -98,21 +98,22 @@ static helio_status fail(const helio_host *host, abi_enum status, const char *ca
   return gpu_library_fail(host, &vendor_dnn_library, call, meaning_of(status), cudnn.cudnnGetErrorString(status));
 }
 
-vendor_dnn *vendor_dnn_create(const helio_host *host, char *reason, size_t size) {
+helio_status vendor_dnn_create(const helio_host *host, vendor_dnn **result, char *reason, size_t size) {
   vendor_dnn *dnn = host->allocate(host, sizeof *dnn);
   if (dnn == NULL) {
     snprintf(reason, size, "there is no memory for a handle");
-    return NULL;
+    return HELIO_OUT_OF_MEMORY;
   }
   *dnn = (vendor_dnn){.host = host};
   abi_enum status = cudnn.cudnnCreate(&dnn->handle);
   if (status != 0) {
     snprintf(reason, size, "cudnnCreate: %s", cudnn.cudnnGetErrorString(status));
     host->release(host, dnn);
-    return NULL;
+    return meaning_of(status);
   }
   pthread_mutex_init(&dnn->lock, NULL);
-  return dnn;
+  *result = dnn;
+  return HELIO_OK;
 }
 
 helio_status vendor_dnn_attach(vendor_dnn *dnn, vendor_stream *stream) {

@@ -51,9 +51,9 @@ static helio_status find_way(gpu_conv_plan *plan) {
   plan->epilogue = (gpu_epilogue){.count = gpu_conv_positions(&plan->shape) * plan->shape.out_channels,
                                   .columns = plan->shape.out_channels,
                                   .activation = plan->shape.activation};
-  plan->pointwise = describe_product(plan) && gpu_has_blas(device);
   helio_status status = HELIO_OK;
-  if (!plan->pointwise) {
+  if (describe_product(plan)) status = gpu_blas_find(device, &plan->pointwise);
+  if (status == HELIO_OK && !plan->pointwise) {
     status = gpu_conv_library_find(plan);
     if (status == HELIO_OK) status = gpu_conv_own_find(plan);
   }

@@ -144,7 +144,9 @@ static helio_status find_kernels(matmul_plan *plan) {
   plan->epilogue.count = plan->own.how.m * plan->own.how.n * plan->own.how.batches;
   plan->epilogue.columns = plan->own.how.n;
   plan->epilogue.activation = plan->own.how.activation;
-  plan->library = vendor_blas_takes(device->facts, &plan->product) && gpu_has_blas(device);
+  helio_status status = HELIO_OK;
+  if (vendor_blas_takes(device->facts, &plan->product)) status = gpu_blas_find(device, &plan->library);
+  if (status != HELIO_OK) return status;
   if (plan->library) return gpu_epilogue_find(device, plan->own.type, plan->has_bias, &plan->epilogue);
   return gpu_own_product_find(device, &plan->own);
 }

@@ -83,22 +83,23 @@ static helio_status fail(const helio_host *host, abi_enum status, const char *ca
   return fail_as(host, meaning_of(status), status, call);
 }
 
-vendor_dnn *vendor_dnn_create(const helio_host *host, char *reason, size_t size) {
+helio_status vendor_dnn_create(const helio_host *host, vendor_dnn **result, char *reason, size_t size) {
   static atomic_uint_fast64_t numbers;
   vendor_dnn *dnn = host->allocate(host, sizeof *dnn);
   if (dnn == NULL) {
     snprintf(reason, size, "there is no memory for a handle");
-    return NULL;
+    return HELIO_OUT_OF_MEMORY;
   }
   *dnn = (vendor_dnn){.host = host, .number = atomic_fetch_add(&numbers, 1) + 1};
   abi_enum status = miopen.miopenCreateWithStream(&dnn->handle, NULL);
   if (status != 0) {
     snprintf(reason, size, "miopenCreateWithStream: %s", miopen.miopenGetErrorString(status));
     host->release(host, dnn);
-    return NULL;
+    return meaning_of(status);
   }
   pthread_mutex_init(&dnn->lock, NULL);
-  return dnn;
+  *result = dnn;
+  return HELIO_OK;
 }
 
 helio_status vendor_dnn_attach(vendor_dnn *dnn, vendor_stream *stream) {

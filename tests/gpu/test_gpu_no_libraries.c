@@ -145,16 +145,34 @@ static void test_nothing_in_reserve(void **state) {
   }
 }
 
-/* Whichever stream, event, module or handle cannot be made: done all the same, or an error, but nothing is left. */
+/* For want of memory for a handle there is no plan, rather than one without the library that would be kept for good:
+ * the next has it again. */
+static void test_no_memory(void **state) {
+  (void)state;
+  run_with_fault("cuda", "allocation:2", "matmul-again");
+  assert_ended(end, 0);
+  assert_says(end, "error: HELIO_OUT_OF_MEMORY");
+  assert_says(end, "cuBLAS: making a handle failed: no workspace of 4 MiB");
+  assert_says(end, "result: 2\n");
+  assert_says_not(end, "kernels of our own");
+  assert_says_not(end, "compiling product.cu");
+}
+
+/* Whichever stream, event, module or handle cannot be made: done all the same, or an error, but nothing is left. Nobody
+ * is told to install what is there. */
 static void test_handles(void **state) {
   (void)state;
   static const char *const backends[] = {"cuda", "hip"};
+  int refused[2] = {0, 0}; /* the library's own handles */
   for (int i = 0; i < 2 * 24; i++) {
     char fault[32];
     snprintf(fault, sizeof fault, "create:%d", i / 2 + 1);
     run_with_fault(backends[i % 2], fault, "conv2d");
     if (end.status != 0 && end.status != 1) fail_msg("%s %s: %d: %s", backends[i % 2], fault, end.status, end.output);
+    assert_says_not(end, "install");
+    refused[i % 2] += strstr(end.output, "does not start, so that convolutions are made by kernels of our own") != NULL;
   }
+  assert_true(refused[0] > 0 && refused[1] > 0);
 }
 
 int main(int argc, char **argv) {
@@ -163,7 +181,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_with_libraries),   cmocka_unit_test(test_without),
       cmocka_unit_test(test_failures),         cmocka_unit_test(test_late_refusals),
       cmocka_unit_test(test_refused_products), cmocka_unit_test(test_nothing_in_reserve),
-      cmocka_unit_test(test_handles),
+      cmocka_unit_test(test_no_memory),        cmocka_unit_test(test_handles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
