@@ -224,16 +224,18 @@ static abi_enum compile_for(vendor_dnn *dnn, vendor_way *way) {
   return 0;
 }
 
-/* Under the handle's lock. */
-static abi_enum prepare(vendor_dnn *dnn, vendor_way *way) {
+/* The turn comes before the handle's lock, which a thread may want whose turn it is: see libraries.c. */
+static helio_status prepare(vendor_dnn *dnn, vendor_way *way) {
   miopen_abi_solution found[MOST_SOLUTIONS];
   size_t count = 0;
-  if (is_compiled(way, dnn)) return 0;
+  if (is_compiled(way, dnn)) return HELIO_OK;
   dnn->host->turn_begin(dnn->host, HELIO_TURN_DRIVER);
+  pthread_mutex_lock(&dnn->lock);
   abi_enum status = list(dnn, way, &count, found); /* it wants to have been asked */
   if (status == 0) status = compile_for(dnn, way);
+  pthread_mutex_unlock(&dnn->lock);
   dnn->host->turn_end(dnn->host, HELIO_TURN_DRIVER);
-  return status;
+  return status == 0 ? HELIO_OK : fail_as(dnn->host, HELIO_NOT_SUPPORTED, status, "compiling a convolution");
 }
 
 /* A hundred times slower than others, and slower than kernels of our own. Channels behind and sums in one order leave
@@ -297,12 +299,10 @@ helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *w, gpu_address x, 
                                  gpu_address workspace) {
   void *at_x = (void *)(uintptr_t)x, *at_kernel = (void *)(uintptr_t)kernel, *at_y = (void *)(uintptr_t)y;
   void *scratch = w->workspace == 0 ? NULL : (void *)(uintptr_t)workspace;
+  helio_status prepared = prepare(dnn, w);
+  if (prepared != HELIO_OK) return prepared;
+  abi_enum status;
   pthread_mutex_lock(&dnn->lock);
-  abi_enum status = prepare(dnn, w);
-  if (status != 0) {
-    pthread_mutex_unlock(&dnn->lock);
-    return fail_as(dnn->host, HELIO_NOT_SUPPORTED, status, "compiling a convolution");
-  }
   if (w->direction == VENDOR_CONVOLVE)
     status = miopen.miopenConvolutionForwardImmediate(dnn->handle, w->kernel, at_kernel, w->x, at_x, w->convolution,
                                                       w->y, at_y, scratch, w->workspace, w->solution);

@@ -431,6 +431,28 @@ static void test_turns(void **state) {
   plugin->devices->close(device);
 }
 
+/* Nor may who prepares a convolution again, which MIOpen wants where a plan has forgotten a handle over many others. */
+static void test_turns_again(void **state) {
+  (void)state;
+  helio_backend_device *device = open_device();
+  problem *p = new_conv2d();
+  size_t workspace;
+  bench first;
+  helio_plan *plan = make_plan(device, p, 0, &workspace);
+  bench_open(&first, device, p, workspace);
+  OK(kernel_of(p->operation)->run(plan, &first.run));
+  for (int i = 0; i < 20; i++) run_plan(device, p, plan, workspace, 1);
+  planner = (worker){.device = device, .problem = p};
+  at_turn = plan_meanwhile;
+  OK(kernel_of(p->operation)->run(plan, &first.run));
+  at_turn = NULL;
+  OK(plugin->streams->synchronize(device, first.stream));
+  bench_close(&first);
+  kernel_of(p->operation)->plan_free(plan);
+  plugin->devices->close(device);
+  free(p);
+}
+
 /* In a process whose device is lost by the second call of a library: what the host holds for it is freed. */
 static void test_lost_device(void **state) {
   (void)state;
@@ -516,9 +538,10 @@ int main(int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "lost") == 0) return cmocka_run_group_tests(lost, start, NULL);
   if (argc > 1 && strcmp(argv[1], "again") == 0) return cmocka_run_group_tests(again, start, finish);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_liberties), cmocka_unit_test(test_batches),           cmocka_unit_test(test_no_workspace),
-      cmocka_unit_test(test_streams),   cmocka_unit_test(test_run_makes_nothing), cmocka_unit_test(test_turns),
-      cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_liberties),         cmocka_unit_test(test_batches),
+      cmocka_unit_test(test_no_workspace),      cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_run_makes_nothing), cmocka_unit_test(test_turns),
+      cmocka_unit_test(test_turns_again),       cmocka_unit_test(test_faults),
   };
   return cmocka_run_group_tests(tests, start, finish);
 }
