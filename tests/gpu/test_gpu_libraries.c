@@ -497,11 +497,20 @@ static void test_handle_again(void **state) {
   free(p);
 }
 
+/* In a process in which libraries refuse whatever they are to run, of which one plan's threads hear at the same time:
+ * one finds out, and all go on without. */
+static void test_refused(void **state) {
+  test_streams(state);
+  assert_in_range(count().occasions[SIM_LIBRARY], 2,
+                  2 * 3); /* of two plans, each of whose threads may have asked once */
+}
+
 static void test_faults(void **state) {
   (void)state;
   if (getenv("GPUSIM_SEED") == NULL && getenv("GPUSIM_CUDA") == NULL) SKIP("a real card does not fail on demand");
   assert_int_equal(system("GPUSIM_FAULT=lost:library:2 \"$(readlink /proc/$PPID/exe)\" lost >&2"), 0);
   assert_int_equal(system("GPUSIM_FAULT=create:1 \"$(readlink /proc/$PPID/exe)\" again >&2"), 0);
+  assert_int_equal(system("GPUSIM_FAULT=library:1+ \"$(readlink /proc/$PPID/exe)\" refused >&2"), 0);
 }
 
 /* ---- the plugin ---- */
@@ -535,8 +544,10 @@ static int finish(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest lost[] = {cmocka_unit_test(test_lost_device)};
   const struct CMUnitTest again[] = {cmocka_unit_test(test_handle_again)};
+  const struct CMUnitTest refused[] = {cmocka_unit_test(test_refused)};
   if (argc > 1 && strcmp(argv[1], "lost") == 0) return cmocka_run_group_tests(lost, start, NULL);
   if (argc > 1 && strcmp(argv[1], "again") == 0) return cmocka_run_group_tests(again, start, finish);
+  if (argc > 1 && strcmp(argv[1], "refused") == 0) return cmocka_run_group_tests(refused, start, finish);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_liberties),         cmocka_unit_test(test_batches),
       cmocka_unit_test(test_no_workspace),      cmocka_unit_test(test_streams),
