@@ -37,15 +37,10 @@ static bool open_version(const helio_host *host, struct version *version, char *
   return gpu_vendor_library_open(&version->opened, host, &wanted, reason, size);
 }
 
-/* The reason is that of the newest. */
 const blas_calls *vendor_blas_calls(const helio_host *host, const vendor_facts *facts, char *reason, size_t size) {
-  char ignored[256];
-  bool tried = false;
   for (size_t i = 0; i < VERSIONS; i++) {
     if (versions[i].major > cuda_newest_version(facts)) continue;
-    if (open_version(host, &versions[i], tried ? ignored : reason, tried ? sizeof ignored : size))
-      return &versions[i].call;
-    tried = true;
+    if (open_version(host, &versions[i], reason, size)) return &versions[i].call;
   }
   return NULL;
 }
@@ -75,7 +70,8 @@ helio_status vendor_blas_meaning(abi_enum status) {
   case CUBLAS_ABI_NOT_INITIALIZED:
   case CUBLAS_ABI_ARCH_MISMATCH:
   case CUBLAS_ABI_NOT_SUPPORTED:
-  case CUBLAS_ABI_INTERNAL_ERROR: /* whatever it was; a device that is lost says so itself */
+  case CUBLAS_ABI_EXECUTION_FAILED: /* a launch that was refused, say; ... */
+  case CUBLAS_ABI_INTERNAL_ERROR:   /* ... whatever it was, a device that is lost says so itself */
     return HELIO_NOT_SUPPORTED;
   default:
     return HELIO_DEVICE_FAILURE;

@@ -50,7 +50,7 @@ static int architecture_for(const gpu_compiler *nvrtc, const vendor_facts *facts
   return best;
 }
 
-/* `other` is a compiler that is there and does not know the device, or NULL; `reason` why the newest is not there. */
+/* `other` is a compiler that is there and does not know the device, or NULL; `reason` why there is none. */
 static helio_status tell_missing(const helio_host *host, const vendor_facts *facts, const gpu_compiler *other,
                                  const char *reason) {
   int newest = cuda_newest_version(facts);
@@ -71,12 +71,11 @@ static helio_status tell_missing(const helio_host *host, const vendor_facts *fac
 
 /* The newest that knows the device, and that the driver is not too old for. */
 helio_status vendor_compiler_find(const helio_host *host, const vendor_facts *facts, gpu_compiler **compiler) {
-  char reason[256] = "", ignored[256];
+  char reason[512] = "";
   const gpu_compiler *other = NULL;
   for (size_t i = 0; i < VERSIONS; i++) {
-    char *why = reason[0] == '\0' ? reason : ignored;
     if (versions[i].major > cuda_driver_version() / 1000) continue;
-    if (!open_version(host, &versions[i], why, sizeof reason)) continue;
+    if (!open_version(host, &versions[i], reason, sizeof reason)) continue;
     *compiler = &versions[i].compiler;
     if (architecture_for(*compiler, facts) > 0) return HELIO_OK;
     if (other == NULL) other = *compiler;

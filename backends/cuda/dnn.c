@@ -66,7 +66,8 @@ bool vendor_dnn_open(const helio_host *host, char *reason, size_t size) {
 }
 
 /* cuDNN 9 counts each kind of failure from a thousand of its own; 8 from one. An internal error, such as a kernel that
- * it could not compile, is the library's own: a device that is lost says so itself. */
+ * it could not compile, is the library's own, and so is one of execution, such as a launch that was refused: a device
+ * that is lost says so itself. */
 static helio_status meaning_of(abi_enum status) {
   switch (status) {
   case CUDNN_ABI_8_ALLOC_FAILED:
@@ -79,6 +80,7 @@ static helio_status meaning_of(abi_enum status) {
   case CUDNN_ABI_8_NOT_INITIALIZED:
   case CUDNN_ABI_8_INTERNAL_ERROR:
   case CUDNN_ABI_8_ARCH_MISMATCH:
+  case CUDNN_ABI_8_EXECUTION_FAILED:
   case CUDNN_ABI_8_NOT_SUPPORTED:
     return HELIO_NOT_SUPPORTED;
   default:
@@ -87,7 +89,7 @@ static helio_status meaning_of(abi_enum status) {
   abi_enum kind = status / 1000;
   if (kind == CUDNN_ABI_BAD_PARAM / 1000) return HELIO_INVALID_ARGUMENT;
   if (kind == CUDNN_ABI_NOT_INITIALIZED / 1000 || kind == CUDNN_ABI_NOT_SUPPORTED / 1000 ||
-      kind == CUDNN_ABI_INTERNAL_ERROR / 1000)
+      kind == CUDNN_ABI_INTERNAL_ERROR / 1000 || kind == CUDNN_ABI_EXECUTION_FAILED / 1000)
     return HELIO_NOT_SUPPORTED;
   return HELIO_DEVICE_FAILURE;
 }
@@ -96,21 +98,22 @@ static helio_status fail(const helio_host *host, abi_enum status, const char *ca
   return gpu_library_fail(host, &vendor_dnn_library, call, meaning_of(status), cudnn.cudnnGetErrorString(status));
 }
 
-vendor_dnn *vendor_dnn_create(const helio_host *host, char *reason, size_t size) {
+helio_status vendor_dnn_create(const helio_host *host, vendor_dnn **result, char *reason, size_t size) {
   vendor_dnn *dnn = host->allocate(host, sizeof *dnn);
   if (dnn == NULL) {
     snprintf(reason, size, "there is no memory for a handle");
-    return NULL;
+    return HELIO_OUT_OF_MEMORY;
   }
   *dnn = (vendor_dnn){.host = host};
   abi_enum status = cudnn.cudnnCreate(&dnn->handle);
   if (status != 0) {
     snprintf(reason, size, "cudnnCreate: %s", cudnn.cudnnGetErrorString(status));
     host->release(host, dnn);
-    return NULL;
+    return meaning_of(status);
   }
   pthread_mutex_init(&dnn->lock, NULL);
-  return dnn;
+  *result = dnn;
+  return HELIO_OK;
 }
 
 helio_status vendor_dnn_attach(vendor_dnn *dnn, vendor_stream *stream) {

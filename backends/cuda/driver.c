@@ -73,7 +73,7 @@ static void explain(abi_enum result, char *reason, size_t size) {
 }
 
 static bool open_library(char *reason, size_t size) {
-  char error[256];
+  char error[512] = "";
   void *library = gpu_library_open(names, "", error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size, "there is no driver of CUDA: install NVIDIA's driver (%s)", error);
@@ -298,10 +298,10 @@ vendor_result vendor_module_function(vendor_module *module, const char *name, ve
   return (int)driver.cuModuleGetFunction((struct CUfunc_st **)function, (struct CUmod_st *)module, name);
 }
 
-vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads, unsigned shared,
+vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads,
                             vendor_stream *stream, void **arguments) {
-  return (int)driver.cuLaunchKernel((struct CUfunc_st *)function, blocks[0], blocks[1], blocks[2], threads, 1, 1,
-                                    shared, stream_of(stream), arguments, NULL);
+  return (int)driver.cuLaunchKernel((struct CUfunc_st *)function, blocks[0], blocks[1], blocks[2], threads, 1, 1, 0,
+                                    stream_of(stream), arguments, NULL);
 }
 
 /* --- results --- */

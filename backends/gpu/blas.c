@@ -20,36 +20,40 @@ static helio_status fail(const vendor_blas *blas, abi_enum status, const char *c
                           vendor_blas_words(blas->call, status, text));
 }
 
-/* The handle and its workspace: false, with the reason, if there is none. */
-static bool make_handle(vendor_blas *blas, char *reason, size_t size) {
+/* The handle and its workspace. */
+static helio_status make_handle(vendor_blas *blas, char *reason, size_t size) {
   char text[32];
   abi_enum status = blas->call->blas_create(&blas->handle);
   if (status != 0) {
     blas->handle = NULL;
     snprintf(reason, size, "a handle cannot be made: %s", vendor_blas_words(blas->call, status, text));
-    return false;
+    return vendor_blas_meaning(status);
   }
-  if (blas->workspace_bytes == 0) return true;
+  if (blas->workspace_bytes == 0) return HELIO_OK;
   vendor_result result = vendor_allocate(&blas->workspace, blas->workspace_bytes);
-  if (result == 0) return true;
+  if (result == 0) return HELIO_OK;
   blas->workspace = 0;
   snprintf(reason, size, "no workspace of %zu MiB: %s", blas->workspace_bytes >> 20, vendor_result_text(result));
-  return false;
+  return gpu_status_of(result);
 }
 
-vendor_blas *vendor_blas_create(const helio_host *host, const vendor_facts *facts, char *reason, size_t size) {
+helio_status vendor_blas_create(const helio_host *host, const vendor_facts *facts, vendor_blas **result, char *reason,
+                                size_t size) {
   const blas_calls *call = vendor_blas_calls(host, facts, reason, size);
-  if (call == NULL) return NULL;
+  if (call == NULL) return HELIO_NOT_SUPPORTED;
   vendor_blas *blas = host->allocate(host, sizeof *blas);
   if (blas == NULL) {
     snprintf(reason, size, "there is no memory for a handle");
-    return NULL;
+    return HELIO_OUT_OF_MEMORY;
   }
   *blas = (vendor_blas){.host = host, .call = call, .mode = NO_MODE, .workspace_bytes = vendor_blas_workspace(facts)};
   pthread_mutex_init(&blas->lock, NULL);
-  if (make_handle(blas, reason, size)) return blas;
-  vendor_blas_destroy(blas, false);
-  return NULL;
+  helio_status status = make_handle(blas, reason, size);
+  if (status == HELIO_OK)
+    *result = blas;
+  else
+    vendor_blas_destroy(blas, false);
+  return status;
 }
 
 helio_status vendor_blas_attach(vendor_blas *blas, vendor_stream *stream) {

@@ -25,19 +25,24 @@ static bool describe_product(gpu_conv_plan *plan) {
   p->m = plan->direction == VENDOR_CONVOLVE_GRAD_KERNEL ? in : positions;
   p->n = plan->direction == VENDOR_CONVOLVE_GRAD_INPUT ? in : out;
   p->k = plan->direction == VENDOR_CONVOLVE ? in : plan->direction == VENDOR_CONVOLVE_GRAD_INPUT ? out : positions;
+  gpu_own_product_describe(&plan->own_product, p, plan->shape.activation);
   return vendor_blas_takes(plan->base.device->facts, p);
 }
 
-static helio_status product_run(const gpu_conv_plan *plan, const helio_run *run, const gpu_conv_places *places) {
-  vendor_blas *blas;
-  helio_status status = gpu_stream_blas(run->stream, &blas);
-  if (status != HELIO_OK) return status;
-  if (plan->direction == VENDOR_CONVOLVE_GRAD_INPUT)
-    return vendor_blas_multiply(blas, &plan->product, places->y, places->kernel, places->x);
-  if (plan->direction == VENDOR_CONVOLVE_GRAD_KERNEL)
-    return vendor_blas_multiply(blas, &plan->product, places->x, places->y, places->kernel);
-  status = vendor_blas_multiply(blas, &plan->product, places->x, places->kernel, places->y);
-  return status == HELIO_OK ? gpu_epilogue_run(&plan->base, run, &plan->epilogue, places->y, places->bias) : status;
+static helio_status product_run(gpu_conv_plan *plan, const helio_run *run, const gpu_conv_places *places) {
+  bool to_input = plan->direction == VENDOR_CONVOLVE_GRAD_INPUT;
+  bool to_kernel = plan->direction == VENDOR_CONVOLVE_GRAD_KERNEL;
+  gpu_address a = to_input ? places->y : places->x, b = to_kernel ? places->y : places->kernel;
+  gpu_address c = to_input ? places->x : to_kernel ? places->kernel : places->y;
+  gpu_own_product *own = &plan->own_product;
+  if (!atomic_load(&own->refused)) {
+    vendor_blas *blas;
+    helio_status status = gpu_stream_blas(run->stream, &blas);
+    if (status == HELIO_OK) status = vendor_blas_multiply(blas, &plan->product, a, b, c);
+    if (!gpu_library_refuses(plan->base.device, status, &vendor_blas_library, "a product of matrices", &own->refused))
+      return status == HELIO_OK ? gpu_epilogue_run(&plan->base, run, &plan->epilogue, c, places->bias) : status;
+  }
+  return gpu_own_product_run(&plan->base, run, own, c, a, b, places->bias);
 }
 
 /* Finds a way to do it and what that needs. */
@@ -46,9 +51,9 @@ static helio_status find_way(gpu_conv_plan *plan) {
   plan->epilogue = (gpu_epilogue){.count = gpu_conv_positions(&plan->shape) * plan->shape.out_channels,
                                   .columns = plan->shape.out_channels,
                                   .activation = plan->shape.activation};
-  plan->pointwise = describe_product(plan) && gpu_has_blas(device);
   helio_status status = HELIO_OK;
-  if (!plan->pointwise) {
+  if (describe_product(plan)) status = gpu_blas_find(device, &plan->pointwise);
+  if (status == HELIO_OK && !plan->pointwise) {
     status = gpu_conv_library_find(plan);
     if (status == HELIO_OK) status = gpu_conv_own_find(plan);
   }
@@ -128,16 +133,6 @@ static gpu_conv_places places_of(const gpu_conv_plan *plan, const helio_run *run
   return places;
 }
 
-/* cuDNN's lists, and MIOpen's, have named algorithms that were refused when they were to run. */
-static void refuse(gpu_conv_plan *plan) {
-  const helio_host *host = plan->base.device->host;
-  if (atomic_exchange(&plan->library.refused, true)) return;
-  host->log(
-      host, HELIO_LOG_WARNING,
-      "%s refuses a convolution that it had planned itself, so that a kernel of our own makes it, which is slower",
-      vendor_dnn_library.title);
-}
-
 static helio_status conv_run(helio_plan *base, const helio_run *run) {
   gpu_conv_plan *plan = (gpu_conv_plan *)base;
   if (base->empty) return HELIO_OK;
@@ -147,8 +142,10 @@ static helio_status conv_run(helio_plan *base, const helio_run *run) {
   if (plan->pointwise) return product_run(plan, run, &places);
   if (gpu_conv_library_takes(plan, &places)) {
     status = gpu_conv_library_run(plan, run, &places);
-    if (status == HELIO_OK || status == HELIO_DEVICE_FAILURE) return status;
-    refuse(plan);
+    /* cuDNN's lists, and MIOpen's, have named algorithms that were refused when they were to run. */
+    if (!gpu_library_refuses(base->device, status, &vendor_dnn_library, "a convolution that it had planned itself",
+                             &plan->library.refused))
+      return status;
   }
   return gpu_conv_own_run(plan, run, &places);
 }

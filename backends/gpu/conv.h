@@ -2,7 +2,8 @@
 /* What the convolutions share. All three directions name their tensors as the forward one does: x, kernel and y, one of
  * which is the result. There are three ways to do one:
  *
- * - of a kernel of 1 × 1 that goes over every pixel, as a product of matrices by the library for these;
+ * - of a kernel of 1 × 1 that goes over every pixel, as a product of matrices by the library for these, or if that
+ *   refuses it by a kernel of ours;
  * - by the library for convolutions, which wants another layout of the kernel and equal padding on both sides;
  * - by kernels of ours, where there is no library, where it does not take the convolution or the memory, and where
  *   every channel is a group of its own: that needs no product, and libraries are no faster. */
@@ -10,8 +11,6 @@
 #define GPU_CONV_H
 
 #include "products.h"
-
-#include <stdatomic.h>
 
 /* As `convolution` of kernels/product.cu. */
 typedef struct gpu_conv_shape {
@@ -55,8 +54,9 @@ typedef struct gpu_conv_plan {
   gpu_conv_shape shape;
   int64_t behind[2]; /* the padding below and to the right */
   bool has_bias, reduced_precision, nondeterministic;
-  bool pointwise;         /* as a product */
-  vendor_product product; /* if it is */
+  bool pointwise;              /* as a product, ... */
+  vendor_product product;      /* ... this one by the library, ... */
+  gpu_own_product own_product; /* ... and if that refuses it by our kernel */
   gpu_conv_library library;
   gpu_conv_own own;
   gpu_epilogue epilogue; /* behind either library */

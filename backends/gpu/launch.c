@@ -22,7 +22,7 @@ gpu_grid gpu_grid_of_tiles(const helio_backend_device *device, int64_t rows, int
 
 helio_status gpu_launch(const helio_plan *plan, const helio_run *run, vendor_function *function, gpu_grid grid,
                         void **arguments) {
-  vendor_result result = vendor_launch(function, grid.blocks, grid.threads, 0, run->stream->native, arguments);
+  vendor_result result = vendor_launch(function, grid.blocks, grid.threads, run->stream->native, arguments);
   return result == 0 ? HELIO_OK : gpu_fail(plan->device, result, call_operation_name(plan->operation));
 }
 

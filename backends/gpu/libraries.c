@@ -51,7 +51,7 @@ helio_status gpu_library_fail(const helio_host *host, const vendor_library *libr
                     call, words, vendor_result_text(device));
 }
 
-/* NULL if there is no memory. */
+/* NULL if there is no memory: that is told. */
 static gpu_libraries *libraries_of(helio_backend_device *device) {
   static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
   const helio_host *host = device->host;
@@ -66,6 +66,7 @@ static gpu_libraries *libraries_of(helio_backend_device *device) {
   }
   gpu_libraries *libraries = device->libraries;
   pthread_mutex_unlock(&making);
+  if (libraries == NULL) host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for the handles of libraries");
   return libraries;
 }
 
@@ -79,40 +80,60 @@ static void warn(helio_backend_device *device, atomic_bool *told, const vendor_l
                     library->title, work, library->install, vendor.parameter_libraries, reason);
 }
 
-/* Here and not in a run, which allocates nothing: one handle, of which the first stream will have the use. One that
- * cannot be made now, for lack of memory say, may be made for the next plan; a library that cannot be opened stays so.
- */
-bool gpu_has_blas(helio_backend_device *device) {
-  static atomic_bool told;
-  char reason[512] = "";
-  gpu_libraries *libraries = libraries_of(device);
-  if (libraries == NULL) return false;
-  pthread_mutex_lock(&libraries->lock);
-  if (libraries->has_blas == UNKNOWN)
-    libraries->has_blas = vendor_blas_open(device->host, device->facts, reason, sizeof reason) ? PRESENT : ABSENT;
-  bool present = libraries->has_blas == PRESENT;
-  if (present && libraries->blas == NULL && libraries->blas_streams == 0) {
-    libraries->blas = vendor_blas_create(device->host, device->facts, reason, sizeof reason);
-    present = libraries->blas != NULL;
-  }
-  if (!present && reason[0] != '\0') warn(device, &told, &vendor_blas_library, "products of matrices", reason);
-  pthread_mutex_unlock(&libraries->lock);
-  return present;
+static helio_status no_handle(helio_backend_device *device, const vendor_library *library, helio_status status,
+                              const char *reason) {
+  helio_status meaning = status == HELIO_OUT_OF_MEMORY ? status : HELIO_NOT_SUPPORTED;
+  return gpu_library_fail(device->host, library, "making a handle", meaning, reason);
 }
 
-/* Under the lock. */
-static bool has_dnn(helio_backend_device *device, gpu_libraries *libraries) {
+/* The library is there, so that nobody is told to install it. A plan without it would be kept for good: where memory is
+ * short there is none, and the next one may have better luck. */
+static helio_status no_first_handle(helio_backend_device *device, atomic_bool *told, const vendor_library *library,
+                                    const char *work, helio_status status, const char *reason) {
+  status = no_handle(device, library, status, reason);
+  if (status != HELIO_NOT_SUPPORTED) return status;
+  if (!atomic_exchange(told, true))
+    device->host->log(device->host, HELIO_LOG_WARNING,
+                      "%s does not start, so that %s are made by kernels of our own, which are slower: %s",
+                      library->title, work, reason);
+  return HELIO_OK;
+}
+
+/* Here and not in a run, which allocates nothing: one handle, of which the first stream will have the use. One that
+ * cannot be made now may be made for the next plan; a library that cannot be opened stays so. */
+helio_status gpu_blas_find(helio_backend_device *device, bool *present) {
   static atomic_bool told;
+  static const char work[] = "products of matrices";
   char reason[512] = "";
-  if (libraries->has_dnn == UNKNOWN)
-    libraries->has_dnn = vendor_dnn_open(device->host, reason, sizeof reason) ? PRESENT : ABSENT;
-  bool present = libraries->has_dnn == PRESENT;
-  if (present && libraries->dnn == NULL) {
-    libraries->dnn = vendor_dnn_create(device->host, reason, sizeof reason);
-    present = libraries->dnn != NULL;
+  helio_status status = HELIO_OK;
+  gpu_libraries *libraries = libraries_of(device);
+  if (libraries == NULL) return HELIO_OUT_OF_MEMORY;
+  pthread_mutex_lock(&libraries->lock);
+  if (libraries->has_blas == UNKNOWN) {
+    libraries->has_blas = vendor_blas_open(device->host, device->facts, reason, sizeof reason) ? PRESENT : ABSENT;
+    if (libraries->has_blas == ABSENT) warn(device, &told, &vendor_blas_library, work, reason);
   }
-  if (!present && reason[0] != '\0') warn(device, &told, &vendor_dnn_library, "convolutions", reason);
-  return present;
+  if (libraries->has_blas == PRESENT && libraries->blas == NULL && libraries->blas_streams == 0) {
+    status = vendor_blas_create(device->host, device->facts, &libraries->blas, reason, sizeof reason);
+    if (status != HELIO_OK) status = no_first_handle(device, &told, &vendor_blas_library, work, status, reason);
+  }
+  *present = libraries->blas != NULL || libraries->blas_streams > 0;
+  pthread_mutex_unlock(&libraries->lock);
+  return status;
+}
+
+/* The same, under the lock: there is a handle then. */
+static helio_status dnn_handle_find(helio_backend_device *device, gpu_libraries *libraries) {
+  static atomic_bool told;
+  static const char work[] = "convolutions";
+  char reason[512] = "";
+  if (libraries->has_dnn == UNKNOWN) {
+    libraries->has_dnn = vendor_dnn_open(device->host, reason, sizeof reason) ? PRESENT : ABSENT;
+    if (libraries->has_dnn == ABSENT) warn(device, &told, &vendor_dnn_library, work, reason);
+  }
+  if (libraries->has_dnn == ABSENT || libraries->dnn != NULL) return HELIO_OK;
+  helio_status status = vendor_dnn_create(device->host, &libraries->dnn, reason, sizeof reason);
+  return status == HELIO_OK ? status : no_first_handle(device, &told, &vendor_dnn_library, work, status, reason);
 }
 
 /* The first time aloud: from then on it is known that some are slower. */
@@ -132,39 +153,51 @@ helio_status gpu_dnn_find(helio_backend_device *device, const vendor_convolution
                           size_t *workspace) {
   *way = NULL;
   gpu_libraries *libraries = libraries_of(device);
-  if (libraries == NULL) return HELIO_OK;
+  if (libraries == NULL) return HELIO_OUT_OF_MEMORY;
   pthread_mutex_lock(&libraries->lock);
-  bool present = has_dnn(device, libraries);
+  helio_status status = dnn_handle_find(device, libraries);
+  vendor_dnn *dnn = libraries->dnn;
   pthread_mutex_unlock(&libraries->lock);
-  if (!present) return HELIO_OK;
+  if (status != HELIO_OK || dnn == NULL) return status;
   const char *words = NULL;
-  helio_status status = vendor_dnn_find(libraries->dnn, convolution, way, workspace, &words);
+  status = vendor_dnn_find(dnn, convolution, way, workspace, &words);
   if (status == HELIO_OK && *way == NULL) tell_refusal(device, convolution, words);
   return status;
 }
 
-static helio_status no_handle(helio_backend_device *device, const vendor_library *library, const char *reason) {
-  return gpu_library_fail(device->host, library, "making a handle for a stream", HELIO_NOT_SUPPORTED, reason);
+/* A lost device does no work of any kind. */
+bool gpu_library_refuses(helio_backend_device *device, helio_status status, const vendor_library *library,
+                         const char *work, atomic_bool *refused) {
+  if (status == HELIO_OK || status == HELIO_DEVICE_FAILURE) return false;
+  if (!atomic_exchange(refused, true))
+    device->host->log(device->host, HELIO_LOG_WARNING,
+                      "%s refuses %s, so that a kernel of our own makes it, which is slower", library->title, work);
+  return true;
 }
 
-/* A handle takes memory of the device, and loads kernels. */
-static helio_status in_turn(helio_stream *stream, gpu_libraries *libraries,
-                            helio_status (*attach)(helio_stream *, gpu_libraries *)) {
+/* A handle takes memory of the device, and loads kernels. The turn comes before the lock: who waits for it holds
+ * nothing that a thread may want whose turn it is, and which others wait for. */
+static helio_status attach_in_turn(helio_stream *stream, helio_status (*attach)(helio_stream *, gpu_libraries *)) {
   const helio_host *host = stream->device->host;
+  gpu_libraries *libraries = stream->device->libraries; /* there: a plan has asked for it */
   host->turn_begin(host, HELIO_TURN_DRIVER);
+  pthread_mutex_lock(&libraries->lock);
   helio_status status = attach(stream, libraries);
+  pthread_mutex_unlock(&libraries->lock);
   host->turn_end(host, HELIO_TURN_DRIVER);
   return status;
 }
 
 static helio_status attach_blas(helio_stream *stream, gpu_libraries *libraries) {
+  if (stream->blas != NULL) return HELIO_OK; /* another thread was first */
   helio_backend_device *device = stream->device;
   char reason[512] = "";
   vendor_blas *blas = libraries->blas;
   libraries->blas = NULL;
-  if (blas == NULL) blas = vendor_blas_create(device->host, device->facts, reason, sizeof reason);
-  if (blas == NULL) return no_handle(device, &vendor_blas_library, reason);
-  helio_status status = vendor_blas_attach(blas, stream->native);
+  helio_status status = HELIO_OK;
+  if (blas == NULL) status = vendor_blas_create(device->host, device->facts, &blas, reason, sizeof reason);
+  if (status != HELIO_OK) return no_handle(device, &vendor_blas_library, status, reason);
+  status = vendor_blas_attach(blas, stream->native);
   if (status != HELIO_OK) {
     vendor_blas_destroy(blas, false);
     return status;
@@ -175,24 +208,23 @@ static helio_status attach_blas(helio_stream *stream, gpu_libraries *libraries) 
 }
 
 helio_status gpu_stream_blas(helio_stream *stream, vendor_blas **blas) {
-  helio_status status = HELIO_OK;
   *blas = __atomic_load_n(&stream->blas, __ATOMIC_ACQUIRE);
   if (*blas != NULL) return HELIO_OK;
-  gpu_libraries *libraries = stream->device->libraries; /* there: a plan has asked for it */
-  pthread_mutex_lock(&libraries->lock);
-  if (stream->blas == NULL) status = in_turn(stream, libraries, attach_blas);
-  *blas = stream->blas;
-  pthread_mutex_unlock(&libraries->lock);
+  helio_status status = attach_in_turn(stream, attach_blas);
+  *blas = __atomic_load_n(&stream->blas, __ATOMIC_ACQUIRE);
   return status;
 }
 
 static helio_status attach_dnn(helio_stream *stream, gpu_libraries *libraries) {
+  if (stream->dnn != NULL) return HELIO_OK; /* another thread was first */
   helio_backend_device *device = stream->device;
   char reason[512] = "";
   bool first = libraries->dnn_stream == NULL;
-  vendor_dnn *dnn = first ? libraries->dnn : vendor_dnn_create(device->host, reason, sizeof reason);
-  if (dnn == NULL) return no_handle(device, &vendor_dnn_library, reason);
-  helio_status status = vendor_dnn_attach(dnn, stream->native);
+  vendor_dnn *dnn = libraries->dnn;
+  helio_status status = HELIO_OK;
+  if (!first) status = vendor_dnn_create(device->host, &dnn, reason, sizeof reason);
+  if (status != HELIO_OK) return no_handle(device, &vendor_dnn_library, status, reason);
+  status = vendor_dnn_attach(dnn, stream->native);
   if (status != HELIO_OK) {
     if (!first) vendor_dnn_destroy(dnn, false);
     return status;
@@ -203,14 +235,10 @@ static helio_status attach_dnn(helio_stream *stream, gpu_libraries *libraries) {
 }
 
 helio_status gpu_stream_dnn(helio_stream *stream, vendor_dnn **dnn) {
-  helio_status status = HELIO_OK;
   *dnn = __atomic_load_n(&stream->dnn, __ATOMIC_ACQUIRE);
   if (*dnn != NULL) return HELIO_OK;
-  gpu_libraries *libraries = stream->device->libraries; /* there: a plan has asked for it */
-  pthread_mutex_lock(&libraries->lock);
-  if (stream->dnn == NULL) status = in_turn(stream, libraries, attach_dnn);
-  *dnn = stream->dnn;
-  pthread_mutex_unlock(&libraries->lock);
+  helio_status status = attach_in_turn(stream, attach_dnn);
+  *dnn = __atomic_load_n(&stream->dnn, __ATOMIC_ACQUIRE);
   return status;
 }
 

@@ -15,6 +15,7 @@
 #include "library.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* How messages name a library, and what they tell the user to do without it. */
 typedef struct vendor_library {
@@ -64,10 +65,11 @@ typedef struct vendor_product {
 /* Opens the library that serves such a device, once for the process: false, with what is missing in `reason`. */
 bool vendor_blas_open(const helio_host *host, const vendor_facts *facts, char *reason, size_t size);
 
-/* A handle that works on no stream yet, with the workspace in device memory that it may want: NULL, with the reason.
- * Attached, it works on that stream until it is destroyed. Of a lost device only the host's part is freed: the library
- * is not called any more. */
-vendor_blas *vendor_blas_create(const helio_host *host, const vendor_facts *facts, char *reason, size_t size);
+/* A handle that works on no stream yet, with the workspace in device memory that it may want; or a status with the
+ * reason, which nobody is told of. Attached, it works on that stream until it is destroyed. Of a lost device only the
+ * host's part is freed: the library is not called any more. */
+helio_status vendor_blas_create(const helio_host *host, const vendor_facts *facts, vendor_blas **blas, char *reason,
+                                size_t size);
 helio_status vendor_blas_attach(vendor_blas *blas, vendor_stream *stream);
 void vendor_blas_destroy(vendor_blas *blas, bool lost); /* NULL: nothing */
 
@@ -104,9 +106,9 @@ typedef struct vendor_way
 
 bool vendor_dnn_open(const helio_host *host, char *reason, size_t size);
 
-/* A handle, good for questions: NULL, with the reason. Attached, it works on that stream; NULL: on none any more. Of a
- * lost device only the host's part is freed. */
-vendor_dnn *vendor_dnn_create(const helio_host *host, char *reason, size_t size);
+/* A handle, good for questions; or a status with the reason, which nobody is told of. Attached, it works on that
+ * stream; NULL: on none any more. Of a lost device only the host's part is freed. */
+helio_status vendor_dnn_create(const helio_host *host, vendor_dnn **dnn, char *reason, size_t size);
 helio_status vendor_dnn_attach(vendor_dnn *dnn, vendor_stream *stream);
 void vendor_dnn_destroy(vendor_dnn *dnn, bool lost); /* NULL: nothing */
 
@@ -125,8 +127,8 @@ helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *way, gpu_address x
 /* --- libraries.c --- */
 
 /* Whether the device has the library of products, and it works: there is a handle then. The first time that it is asked
- * and the answer is no, a warning is logged. */
-bool gpu_has_blas(helio_backend_device *device);
+ * and the answer is no, a warning is logged. Where only memory is short there is no answer, but HELIO_OUT_OF_MEMORY. */
+helio_status gpu_blas_find(helio_backend_device *device, bool *present);
 
 /* As vendor_dnn_find, by the device's own handle. *way is also NULL where there is no library. */
 helio_status gpu_dnn_find(helio_backend_device *device, const vendor_convolution *convolution, vendor_way **way,
@@ -135,6 +137,11 @@ helio_status gpu_dnn_find(helio_backend_device *device, const vendor_convolution
 /* The stream's handles: what plans have prepared, or made when first asked for. */
 helio_status gpu_stream_blas(helio_stream *stream, vendor_blas **blas);
 helio_status gpu_stream_dnn(helio_stream *stream, vendor_dnn **dnn);
+
+/* Whether work that a library has failed in, with this status, is to be made without it; if so, `refused` is set, which
+ * keeps a plan's later runs from asking again, and the first time for it `work` is told in a warning. */
+bool gpu_library_refuses(helio_backend_device *device, helio_status status, const vendor_library *library,
+                         const char *work, atomic_bool *refused);
 
 /* Destroys a stream's handles: before the stream is destroyed, the device being current or lost. */
 void gpu_stream_libraries_close(helio_stream *stream, bool lost);

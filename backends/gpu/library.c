@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The value of the variable "$NAME" that the folder begins with, and where the rest of the folder begins. NULL: it is
  * not set. */
@@ -33,40 +34,45 @@ void gpu_library_folders(const char *given, const char *usual, char *folders, si
   }
 }
 
-static void *open_file(const char *name, char *reason, size_t size) {
-  void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL && reason[0] == '\0') {
-    const char *error = dlerror();
-    snprintf(reason, size, "%s", error == NULL ? "it cannot be opened" : error);
-  }
-  return library;
+/* Most names and places that are tried have no file, and to say so of one of them is the least of reasons: that of the
+ * first file which is there outweighs it. The loader's word begins with what it did not find or could not use, which is
+ * the file itself or something that it needs. */
+static void *open_file(const char *file, char *reason, size_t size) {
+  static const char there[] = " is there, but cannot be opened: ";
+  void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (library != NULL) return library;
+  const char *error = dlerror();
+  if (error == NULL) error = file;
+  bool names_file = strncmp(error, file, strlen(file)) == 0;
+  bool is_there = !names_file || (strchr(file, '/') != NULL && access(file, F_OK) == 0);
+  if (is_there && strstr(reason, there) == NULL) snprintf(reason, size, "%s%s%s", file, there, error);
+  if (reason[0] == '\0') snprintf(reason, size, "%s", error);
+  return NULL;
 }
 
 /* Any of the names in the folder that begins at `folder` and ends before ':'. */
-static void *open_in_folder(const char *const *names, const char *folder) {
+static void *open_in_folder(const char *const *names, const char *folder, char *reason, size_t size) {
   size_t length = strcspn(folder, ":");
   if (length == 0) return NULL;
   for (; *names != NULL; names++) {
-    char path[PATH_MAX], ignored[PATH_MAX] = "";
+    char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, *names) >= sizeof path) continue;
-    void *library = open_file(path, ignored, sizeof ignored);
+    void *library = open_file(path, reason, size);
     if (library != NULL) return library;
   }
   return NULL;
 }
 
 void *gpu_library_open(const char *const *names, const char *folders, char *reason, size_t size) {
-  char first[512] = "";
   for (const char *const *name = names; *name != NULL; name++) {
-    void *library = open_file(*name, first, sizeof first);
+    void *library = open_file(*name, reason, size);
     if (library != NULL) return library;
   }
   for (const char *folder = folders; *folder != '\0'; folder += strspn(folder, ":")) {
-    void *library = open_in_folder(names, folder);
+    void *library = open_in_folder(names, folder, reason, size);
     if (library != NULL) return library;
     folder += strcspn(folder, ":");
   }
-  snprintf(reason, size, "%s", first);
   return NULL;
 }
 

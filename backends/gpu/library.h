@@ -32,7 +32,8 @@ typedef struct gpu_symbol {
 void gpu_library_folders(const char *given, const char *usual, char *folders, size_t size);
 
 /* Opens the first of `names` (the last one NULL) that the loader finds, else that is in one of `folders`, which are
- * separated by ':'; NULL if there is none, with the loader's word on the first name in `reason`. */
+ * separated by ':'. NULL if there is none; then `reason`, which is "" before or what was said of other names, has the
+ * loader's word on the first file that is there and cannot be opened, else that on the first name that was tried. */
 void *gpu_library_open(const char *const *names, const char *folders, char *reason, size_t size);
 
 /* Some libraries open others, parts of themselves, by plain names while they work. The loader does not find those if it

@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* matmul: products of the last two axes, batches broadcast. By the vendor's library where it has the type; then bias
- * and activation follow in a kernel of ours. Else by a kernel of ours that does all of it. */
+ * and activation follow in a kernel of ours. Else, and where the library refuses it when it is to run, by a kernel of
+ * ours that does all of it. */
 #include "products.h"
 
 #include <string.h>
 
-/* As `product` of kernels/product.cu. */
-typedef struct product_arguments {
-  int64_t m, n, k, batches;
-  int64_t step_a[2], step_b[2];
-  gpu_axes batches_a, batches_b;
-  uint32_t activation, unused;
-} product_arguments;
-
 typedef struct matmul_plan {
   helio_plan base;
-  uint32_t type;
-  bool has_bias;         /* a bias is given */
-  bool has_bias_place;   /* there is a third input, be it absent */
-  size_t element;        /* bytes */
-  product_arguments how; /* batch axes from the outermost, joined where they can be */
+  bool has_bias;       /* a bias is given */
+  bool has_bias_place; /* there is a third input, be it absent */
+  size_t element;      /* bytes */
+  gpu_own_product own; /* batch axes from the outermost, joined where they can be */
   int64_t stride_c[HELIO_MAX_RANK];
   bool library;
   vendor_product product; /* along one batch axis, ... */
   int32_t batch_axis;     /* ... this one; −1: there is none */
   gpu_epilogue epilogue;
-  vendor_function *function; /* of our own kernel */
 } matmul_plan;
 
 /* The extent of a batch axis, counted from the right, in an operand; those it does not have count as 1. */
@@ -48,7 +39,7 @@ static bool shapes_fit(matmul_plan *plan, const helio_matmul_attributes *attribu
   const helio_argument *a = given[0], *b = given[1], *bias = given[2];
   if (a->rank < 2 || b->rank < 2 || y->rank < 2 || !batches_fit(a, b, y)) return false;
   const int64_t *of_a = a->extent + a->rank - 2, *of_b = b->extent + b->rank - 2, *of_y = y->extent + y->rank - 2;
-  product_arguments *how = &plan->how;
+  gpu_product_arguments *how = &plan->own.how;
   how->m = of_a[attributes->transpose_a];
   how->k = of_a[!attributes->transpose_a];
   how->n = of_b[!attributes->transpose_b];
@@ -101,7 +92,7 @@ static void join_axes(gpu_axes *a, gpu_axes *b) {
 
 static void arrange_batches(matmul_plan *plan, const helio_matmul_attributes *attributes,
                             const helio_argument *const given[3], const helio_argument *y) {
-  product_arguments *how = &plan->how;
+  gpu_product_arguments *how = &plan->own.how;
   how->batches = 1;
   for (uint32_t i = 0; i + 2 < y->rank; i++) how->batches *= y->extent[i];
   batch_strides(given[0], how->m * how->k, y, &how->batches_a);
@@ -122,7 +113,7 @@ static void arrange_batches(matmul_plan *plan, const helio_matmul_attributes *at
 
 /* The library goes along one axis of batches in one call, the longest; along others it is called again and again. */
 static void describe_product(matmul_plan *plan, const helio_call *call, const helio_matmul_attributes *attributes) {
-  const product_arguments *how = &plan->how;
+  const gpu_product_arguments *how = &plan->own.how;
   int64_t matrix = how->m * how->n;
   plan->batch_axis = how->batches_a.rank - 1;
   for (int32_t i = how->batches_a.rank - 1; i >= 0; i--) {
@@ -130,7 +121,7 @@ static void describe_product(matmul_plan *plan, const helio_call *call, const he
     matrix *= how->batches_a.extent[i];
     if (how->batches_a.extent[i] > how->batches_a.extent[plan->batch_axis]) plan->batch_axis = i;
   }
-  plan->product = (vendor_product){.type = plan->type,
+  plan->product = (vendor_product){.type = plan->own.type,
                                    .transpose_a = attributes->transpose_a == 1,
                                    .transpose_b = attributes->transpose_b == 1,
                                    .reduced_precision = (call->allowed & HELIO_ALLOWED_REDUCED_PRECISION) != 0,
@@ -150,12 +141,14 @@ static void describe_product(matmul_plan *plan, const helio_call *call, const he
 
 static helio_status find_kernels(matmul_plan *plan) {
   helio_backend_device *device = plan->base.device;
-  plan->epilogue.count = plan->how.m * plan->how.n * plan->how.batches;
-  plan->epilogue.columns = plan->how.n;
-  plan->epilogue.activation = plan->how.activation;
-  plan->library = vendor_blas_takes(device->facts, &plan->product) && gpu_has_blas(device);
-  if (plan->library) return gpu_epilogue_find(device, plan->type, plan->has_bias, &plan->epilogue);
-  return gpu_kernel_find(device, "product", plan->type, "multiply", &plan->function);
+  plan->epilogue.count = plan->own.how.m * plan->own.how.n * plan->own.how.batches;
+  plan->epilogue.columns = plan->own.how.n;
+  plan->epilogue.activation = plan->own.how.activation;
+  helio_status status = HELIO_OK;
+  if (vendor_blas_takes(device->facts, &plan->product)) status = gpu_blas_find(device, &plan->library);
+  if (status != HELIO_OK) return status;
+  if (plan->library) return gpu_epilogue_find(device, plan->own.type, plan->has_bias, &plan->epilogue);
+  return gpu_own_product_find(device, &plan->own);
 }
 
 static helio_status matmul_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {
@@ -169,11 +162,11 @@ static helio_status matmul_plan_make(helio_backend_device *device, const helio_c
                                           call->input_count > 2 ? call_input(call, 2) : NULL};
   matmul_plan *plan = (matmul_plan *)gpu_plan_new(device, call, sizeof *plan);
   if (plan == NULL) return HELIO_OUT_OF_MEMORY;
-  plan->type = call_output(call)->type;
-  plan->element = call_type_size(plan->type);
+  plan->own.type = call_output(call)->type;
+  plan->element = call_type_size(plan->own.type);
   plan->has_bias = given[2] != NULL;
   plan->has_bias_place = call->input_count > 2;
-  plan->how.activation = attributes.activation;
+  plan->own.how.activation = attributes.activation;
   if (!shapes_fit(plan, &attributes, given, call_output(call)))
     status = device->host->fail(device->host, HELIO_INVALID_ARGUMENT, "MATMUL: the shapes do not fit each other");
   if (status == HELIO_OK && !plan->base.empty) {
@@ -187,7 +180,7 @@ static helio_status matmul_plan_make(helio_backend_device *device, const helio_c
 /* Goes along the batch axes that one call of the library does not. */
 static helio_status multiply_by_library(const matmul_plan *plan, const helio_run *run, gpu_address a, gpu_address b,
                                         gpu_address y) {
-  const product_arguments *how = &plan->how;
+  const gpu_product_arguments *how = &plan->own.how;
   vendor_blas *blas;
   helio_status status = gpu_stream_blas(run->stream, &blas);
   int64_t calls = how->batches / plan->product.batches;
@@ -215,13 +208,12 @@ static helio_status matmul_run(helio_plan *base, const helio_run *run) {
   gpu_address a = gpu_run_address(run, 0), b = gpu_run_address(run, 1);
   gpu_address bias = plan->has_bias ? gpu_run_address(run, 2) : 0;
   gpu_address y = gpu_run_address(run, plan->has_bias_place ? 3 : 2);
-  if (plan->library) {
+  if (plan->library && !atomic_load(&plan->own.refused)) {
     status = multiply_by_library(plan, run, a, b, y);
-    return status == HELIO_OK ? gpu_epilogue_run(base, run, &plan->epilogue, y, bias) : status;
+    if (!gpu_library_refuses(base->device, status, &vendor_blas_library, "a product of matrices", &plan->own.refused))
+      return status == HELIO_OK ? gpu_epilogue_run(base, run, &plan->epilogue, y, bias) : status;
   }
-  void *arguments[] = {&y, &a, &b, &bias, &plan->how};
-  return gpu_launch(base, run, plan->function,
-                    gpu_grid_of_tiles(base->device, plan->how.m, plan->how.n, plan->how.batches), arguments);
+  return gpu_own_product_run(base, run, &plan->own, y, a, b, bias);
 }
 
 const helio_kernel gpu_kernel_matmul = {

@@ -78,7 +78,7 @@ static helio_status fill_by_kernel(helio_backend_device *device, helio_stream *s
   int64_t length = (int64_t)count;
   void *arguments[] = {&target, &pattern, &length};
   gpu_grid grid = gpu_grid_over(device, count);
-  vendor_result result = vendor_launch(function, grid.blocks, grid.threads, 0, stream->native, arguments);
+  vendor_result result = vendor_launch(function, grid.blocks, grid.threads, stream->native, arguments);
   return result == 0 ? HELIO_OK : gpu_fail(device, result, "filling memory");
 }
 

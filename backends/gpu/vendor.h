@@ -89,7 +89,7 @@ vendor_result vendor_event_synchronize(vendor_event *event);
 vendor_result vendor_module_load(const void *image, vendor_module **module);
 void vendor_module_unload(vendor_module *module);
 vendor_result vendor_module_function(vendor_module *module, const char *name, vendor_function **function);
-vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads, unsigned shared,
+vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads,
                             vendor_stream *stream, void **arguments);
 
 const char *vendor_result_text(vendor_result result); /* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access …" */

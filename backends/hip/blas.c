@@ -43,6 +43,7 @@ abi_enum vendor_blas_give_workspace(const vendor_blas *blas) {
   return 0;
 }
 
+/* What it has no kernel for on such a device it refuses when it is asked: then one of ours does it. */
 bool vendor_blas_multiplies(const vendor_facts *facts, abi_enum type) {
   (void)facts, (void)type;
   return true;

@@ -12,7 +12,7 @@ helio_status vendor_compiler_find(const helio_host *host, const vendor_facts *fa
   (void)facts;
   *compiler = &hiprtc;
   if (hiprtc.library != NULL) return HELIO_OK;
-  char name[32], error[256] = "", folders[PATH_MAX];
+  char name[32], error[512] = "", folders[PATH_MAX];
   snprintf(name, sizeof name, "libhiprtc.so.%d", hip_runtime_major());
   vendor_folders(host, folders, sizeof folders);
   void *library = gpu_library_open((const char *const[]){name, NULL}, folders, error, sizeof error);

@@ -83,22 +83,23 @@ static helio_status fail(const helio_host *host, abi_enum status, const char *ca
   return fail_as(host, meaning_of(status), status, call);
 }
 
-vendor_dnn *vendor_dnn_create(const helio_host *host, char *reason, size_t size) {
+helio_status vendor_dnn_create(const helio_host *host, vendor_dnn **result, char *reason, size_t size) {
   static atomic_uint_fast64_t numbers;
   vendor_dnn *dnn = host->allocate(host, sizeof *dnn);
   if (dnn == NULL) {
     snprintf(reason, size, "there is no memory for a handle");
-    return NULL;
+    return HELIO_OUT_OF_MEMORY;
   }
   *dnn = (vendor_dnn){.host = host, .number = atomic_fetch_add(&numbers, 1) + 1};
   abi_enum status = miopen.miopenCreateWithStream(&dnn->handle, NULL);
   if (status != 0) {
     snprintf(reason, size, "miopenCreateWithStream: %s", miopen.miopenGetErrorString(status));
     host->release(host, dnn);
-    return NULL;
+    return meaning_of(status);
   }
   pthread_mutex_init(&dnn->lock, NULL);
-  return dnn;
+  *result = dnn;
+  return HELIO_OK;
 }
 
 helio_status vendor_dnn_attach(vendor_dnn *dnn, vendor_stream *stream) {
@@ -223,16 +224,18 @@ static abi_enum compile_for(vendor_dnn *dnn, vendor_way *way) {
   return 0;
 }
 
-/* Under the handle's lock. */
-static abi_enum prepare(vendor_dnn *dnn, vendor_way *way) {
+/* The turn comes before the handle's lock, which a thread may want whose turn it is: see libraries.c. */
+static helio_status prepare(vendor_dnn *dnn, vendor_way *way) {
   miopen_abi_solution found[MOST_SOLUTIONS];
   size_t count = 0;
-  if (is_compiled(way, dnn)) return 0;
+  if (is_compiled(way, dnn)) return HELIO_OK;
   dnn->host->turn_begin(dnn->host, HELIO_TURN_DRIVER);
+  pthread_mutex_lock(&dnn->lock);
   abi_enum status = list(dnn, way, &count, found); /* it wants to have been asked */
   if (status == 0) status = compile_for(dnn, way);
+  pthread_mutex_unlock(&dnn->lock);
   dnn->host->turn_end(dnn->host, HELIO_TURN_DRIVER);
-  return status;
+  return status == 0 ? HELIO_OK : fail_as(dnn->host, HELIO_NOT_SUPPORTED, status, "compiling a convolution");
 }
 
 /* A hundred times slower than others, and slower than kernels of our own. Channels behind and sums in one order leave
@@ -296,12 +299,10 @@ helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *w, gpu_address x, 
                                  gpu_address workspace) {
   void *at_x = (void *)(uintptr_t)x, *at_kernel = (void *)(uintptr_t)kernel, *at_y = (void *)(uintptr_t)y;
   void *scratch = w->workspace == 0 ? NULL : (void *)(uintptr_t)workspace;
+  helio_status prepared = prepare(dnn, w);
+  if (prepared != HELIO_OK) return prepared;
+  abi_enum status;
   pthread_mutex_lock(&dnn->lock);
-  abi_enum status = prepare(dnn, w);
-  if (status != 0) {
-    pthread_mutex_unlock(&dnn->lock);
-    return fail_as(dnn->host, HELIO_NOT_SUPPORTED, status, "compiling a convolution");
-  }
   if (w->direction == VENDOR_CONVOLVE)
     status = miopen.miopenConvolutionForwardImmediate(dnn->handle, w->kernel, at_kernel, w->x, at_x, w->convolution,
                                                       w->y, at_y, scratch, w->workspace, w->solution);

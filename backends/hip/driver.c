@@ -83,7 +83,7 @@ static void explain(abi_enum result, char *reason, size_t size) {
 }
 
 static bool open_library(const helio_host *host, char *reason, size_t size) {
-  char error[256], folders[PATH_MAX];
+  char error[512] = "", folders[PATH_MAX];
   vendor_folders(host, folders, sizeof folders);
   library = gpu_library_open(names, folders, error, sizeof error);
   if (library == NULL) {
@@ -331,10 +331,10 @@ vendor_result vendor_module_function(vendor_module *module, const char *name, ve
   return done(hip.hipModuleGetFunction((struct ihipModuleSymbol_t **)function, (struct ihipModule_t *)module, name));
 }
 
-vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads, unsigned shared,
+vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads,
                             vendor_stream *stream, void **arguments) {
   return done(hip.hipModuleLaunchKernel((struct ihipModuleSymbol_t *)function, blocks[0], blocks[1], blocks[2], threads,
-                                        1, 1, shared, stream_of(stream), arguments, NULL));
+                                        1, 1, 0, stream_of(stream), arguments, NULL));
 }
 
 /* --- results --- */

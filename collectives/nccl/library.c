@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The vendor's library, and what is needed of the driver. Nothing of them is linked. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "nccl.h"
@@ -38,7 +39,7 @@ int nccl_library_version(void) {
  */
 static bool open_driver(const char *folders, char *reason, size_t size) {
   static const char *const names[] = {DRIVER_NAMES, NULL};
-  char error[256];
+  char error[512] = "";
   void *library = gpu_library_open(names, folders, error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size, "there is no driver of " PLUGIN_DEVICES ": " DRIVER_INSTALL " (%s)", error);
@@ -57,7 +58,7 @@ static int full_version(int told) {
 static bool open_library(const char *folders, char *reason, size_t size) {
   static const char *const names[] = {PLUGIN_LIBRARY, NULL};
   nccl_table found = {0};
-  char error[256];
+  char error[512] = "";
   void *library = gpu_library_open(names, folders, error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size,
@@ -86,6 +87,20 @@ static bool open_library(const char *folders, char *reason, size_t size) {
   return true;
 }
 
+/* Since 2.17 the variable makes every communicator one whose calls answer "in progress", whatever the program asks for;
+ * the library reads it as a number of any base. */
+bool nccl_library_waits(char *reason, size_t size) {
+  enum { FIRST_TO_OBEY = 21700 };
+  const char *value = getenv("NCCL_COMM_BLOCKING");
+  char *end = NULL;
+  if (value == NULL || version < FIRST_TO_OBEY || strtoll(value, &end, 0) != 0 || end == value) return true;
+  snprintf(reason, size,
+           "NCCL_COMM_BLOCKING=%.20s lets calls of " PLUGIN_TITLE " come back before they are done, which " PLUGIN_NAME
+           " cannot use: set it to 1, or take it away",
+           value);
+  return false;
+}
+
 bool nccl_library_open(const helio_host *host, char *reason, size_t size) {
   static bool opened;
   char usual[4096], folders[4096];
@@ -95,6 +110,7 @@ bool nccl_library_open(const helio_host *host, char *reason, size_t size) {
   if (!opened) opened = open_driver(usual, reason, size) && open_library(folders, reason, size);
   bool is_open = opened;
   pthread_mutex_unlock(&opening);
+  if (is_open && !nccl_library_waits(reason, size)) return false;
   if (is_open) {
     snprintf(reason, size, PLUGIN_TITLE " %d.%d.%d (%s), for " PLUGIN_DEVICES " devices of one process",
              version / 10000, version / 100 % 100, version % 100, path);

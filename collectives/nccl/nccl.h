@@ -28,6 +28,10 @@ extern nccl_table nccl;
 /* Opens the driver and the library, once for the process. What was found, or what is missing and how to get it. */
 bool nccl_library_open(const helio_host *host, char *reason, size_t size);
 
+/* Whether its calls are done when they come back. If not, the user has said so in the environment, or in a file
+ * nccl.conf, which the library adds to the environment with its first call: the reason tells how to get rid of it. */
+bool nccl_library_waits(char *reason, size_t size);
+
 /* As 2.10.3 → 21003. */
 int nccl_library_version(void);
 

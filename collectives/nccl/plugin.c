@@ -177,6 +177,7 @@ static helio_status new_id(helio_plugin_state *state, void *id) {
     nccl_text(result, text, sizeof text);
     return host->fail(host, nccl_status(result), "%s", text);
   }
+  if (!nccl_library_waits(text, sizeof text)) return host->fail(host, HELIO_NOT_SUPPORTED, "%s", text);
   group_new_id(&state->registry, own);
   memcpy(id, &theirs, sizeof theirs);
   memcpy((char *)id + sizeof theirs, own, HELIO_COLLECTIVE_ID_SIZE - sizeof theirs);

@@ -132,6 +132,37 @@ static helio_tensor *compare_bits(helio_tensor *make(void)) {
   return helio_fill(HELIO_SCALAR, differ);
 }
 
+/* Σ w × x for w that differ from each other: elements that change places change it. */
+static helio_tensor *weigh(helio_tensor *x) {
+  int64_t count = helio_tensor_elements(x);
+  helio_tensor *weights = helio_random_uniform(HELIO_SHAPE(count), .key = 9);
+  return helio_sum(helio_mul(helio_reshape(x, HELIO_SHAPE(count)), weights));
+}
+
+/* Of 12 products that share operands along one axis of batches or another, so that a library is called several times.
+ */
+static helio_tensor *weigh_batches(void) {
+  return weigh(helio_matmul(helio_random_normal(HELIO_SHAPE(3, 1, 5, 7), .key = 1),
+                            helio_random_normal(HELIO_SHAPE(3, 4, 7, 6), .key = 2)));
+}
+
+/* A convolution by a kernel of 1 × 1 with bias and activation, and its gradients. */
+static helio_tensor *weigh_pointwise(void) {
+  helio_tensor *x = helio_random_normal(HELIO_SHAPE(2, 5, 5, 8), .key = 1), *y = NULL;
+  helio_tensor *kernel = helio_random_normal(HELIO_SHAPE(1, 1, 8, 16), .key = 2), *sum = NULL;
+  helio_tape *tape = helio_tape_new();
+  HELIO_TAPE(tape) {
+    helio_tape_watch(tape, x);
+    helio_tape_watch(tape, kernel);
+    y = helio_nn_conv2d(x, kernel, .bias = helio_random_normal(HELIO_SHAPE(16), .key = 3), .activation = HELIO_TANH);
+    sum = weigh(y);
+  }
+  helio_tensor *of[] = {x, kernel};
+  helio_gradients *gradients = helio_gradient(tape, sum, .tensors = of, .tensor_count = 2);
+  if (gradients == NULL) return NULL;
+  return helio_add(sum, helio_add(weigh(helio_gradients_at(gradients, 0)), weigh(helio_gradients_at(gradients, 1))));
+}
+
 static int compute(const char *job) {
   helio_tensor *result = NULL;
   HELIO_DEVICE("gpu:0") {
@@ -148,6 +179,12 @@ static int compute(const char *job) {
       result = helio_max(
           helio_nn_conv2d(helio_fill(HELIO_SHAPE(1, 3, 3, 8), longer), helio_fill(HELIO_SHAPE(3, 3, 8, 8), 2)));
     if (strcmp(job, "half-gradient") == 0) result = half_gradient();
+    if (strcmp(job, "matmul-again") == 0) {
+      if (helio_matmul(a, b) == NULL) tell_error();
+      result = helio_matmul(a, b);
+    }
+    if (strcmp(job, "batches") == 0) result = weigh_batches();
+    if (strcmp(job, "pointwise") == 0) result = weigh_pointwise();
     if (strcmp(job, "same-matmul") == 0) result = compare_bits(draw_product);
     if (strcmp(job, "same-gradient") == 0) result = compare_bits(draw_gradient);
   }

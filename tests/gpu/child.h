@@ -23,6 +23,8 @@ void run_machine_job(const char *backend, const char *job, child_end *end);
  *   plugins  prints the reports on all plugins: name, status, reason, with tabs between them
  *   add      adds two tensors on gpu:0 and prints the sum, or the error; then goes on with a fill there
  *   matmul   likewise, a product; conv2d a convolution
+ *   matmul-again                the same product twice, where the first may fail
+ *   batches, pointwise          Σ w × x over several products, and over a convolution by 1 × 1 and its gradients
  *   short-matmul, short-conv2d  a product and a convolution whose numbers are too long for TF32
  *   half-gradient               1 + 2⁻⁹, as a convolution's gradient in float16
  *   same-matmul, same-gradient  0 if a product, or a convolution's gradient, has the same bits each time, else 1 */

@@ -56,8 +56,15 @@ static void host_release(const helio_host *host, void *memory) {
   free(memory);
 }
 
-/* There are no collectives. */
-static void host_turn(const helio_host *host, helio_turn turn) {
+/* There are no collectives: what a test lets happen where a run would wait for them. */
+static void (*at_turn)(void);
+
+static void host_turn_begin(const helio_host *host, helio_turn turn) {
+  (void)host, (void)turn;
+  if (at_turn != NULL) at_turn();
+}
+
+static void host_turn_end(const helio_host *host, helio_turn turn) {
   (void)host, (void)turn;
 }
 
@@ -70,8 +77,8 @@ static const helio_host host = {.size = sizeof host,
                                 .parameter = host_parameter,
                                 .allocate = host_allocate,
                                 .release = host_release,
-                                .turn_begin = host_turn,
-                                .turn_end = host_turn};
+                                .turn_begin = host_turn_begin,
+                                .turn_end = host_turn_end};
 
 #define OK(call)                                                                                                       \
   do {                                                                                                                 \
@@ -382,6 +389,70 @@ static void test_run_makes_nothing(void **state) {
   plugin->devices->close(device);
 }
 
+/* Who waits for the driver's turn must not hold up one whose turn it is, such as who plans: each would wait for the
+ * other, if a collective stood between them. */
+static worker planner;
+static int plans_in_time;
+
+static void *plan_beside(void *argument) {
+  size_t workspace;
+  (void)argument;
+  kernel_of(planner.problem->operation)->plan_free(make_plan(planner.device, planner.problem, 0, &workspace));
+  return NULL;
+}
+
+static void plan_meanwhile(void) {
+  pthread_t thread;
+  struct timespec end;
+  assert_int_equal(pthread_create(&thread, NULL, plan_beside, NULL), 0);
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += 60;
+  if (pthread_timedjoin_np(thread, NULL, &end) != 0) fail_msg("a plan waits for a run that waits for its turn");
+  plans_in_time++;
+}
+
+static void test_turns(void **state) {
+  (void)state;
+  helio_backend_device *device = open_device();
+  problem *problems[] = {new_matmul(), new_conv2d()};
+  for (int i = 0; i < 2; i++) {
+    size_t workspace;
+    helio_plan *plan = make_plan(device, problems[i], 0, &workspace);
+    planner = (worker){.device = device, .problem = problems[i]};
+    plans_in_time = 0;
+    at_turn = plan_meanwhile;
+    double error = run_plan(device, problems[i], plan, workspace, 1);
+    at_turn = NULL;
+    assert_true(plans_in_time > 0);
+    assert_true(error < 1e-6);
+    kernel_of(problems[i]->operation)->plan_free(plan);
+    free(problems[i]);
+  }
+  plugin->devices->close(device);
+}
+
+/* Nor may who prepares a convolution again, which MIOpen wants where a plan has forgotten a handle over many others. */
+static void test_turns_again(void **state) {
+  (void)state;
+  helio_backend_device *device = open_device();
+  problem *p = new_conv2d();
+  size_t workspace;
+  bench first;
+  helio_plan *plan = make_plan(device, p, 0, &workspace);
+  bench_open(&first, device, p, workspace);
+  OK(kernel_of(p->operation)->run(plan, &first.run));
+  for (int i = 0; i < 20; i++) run_plan(device, p, plan, workspace, 1);
+  planner = (worker){.device = device, .problem = p};
+  at_turn = plan_meanwhile;
+  OK(kernel_of(p->operation)->run(plan, &first.run));
+  at_turn = NULL;
+  OK(plugin->streams->synchronize(device, first.stream));
+  bench_close(&first);
+  kernel_of(p->operation)->plan_free(plan);
+  plugin->devices->close(device);
+  free(p);
+}
+
 /* In a process whose device is lost by the second call of a library: what the host holds for it is freed. */
 static void test_lost_device(void **state) {
   (void)state;
@@ -426,11 +497,20 @@ static void test_handle_again(void **state) {
   free(p);
 }
 
+/* In a process in which libraries refuse whatever they are to run, of which one plan's threads hear at the same time:
+ * one finds out, and all go on without. */
+static void test_refused(void **state) {
+  test_streams(state);
+  assert_in_range(count().occasions[SIM_LIBRARY], 2,
+                  2 * 3); /* of two plans, each of whose threads may have asked once */
+}
+
 static void test_faults(void **state) {
   (void)state;
   if (getenv("GPUSIM_SEED") == NULL && getenv("GPUSIM_CUDA") == NULL) SKIP("a real card does not fail on demand");
   assert_int_equal(system("GPUSIM_FAULT=lost:library:2 \"$(readlink /proc/$PPID/exe)\" lost >&2"), 0);
   assert_int_equal(system("GPUSIM_FAULT=create:1 \"$(readlink /proc/$PPID/exe)\" again >&2"), 0);
+  assert_int_equal(system("GPUSIM_FAULT=library:1+ \"$(readlink /proc/$PPID/exe)\" refused >&2"), 0);
 }
 
 /* ---- the plugin ---- */
@@ -464,11 +544,15 @@ static int finish(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest lost[] = {cmocka_unit_test(test_lost_device)};
   const struct CMUnitTest again[] = {cmocka_unit_test(test_handle_again)};
+  const struct CMUnitTest refused[] = {cmocka_unit_test(test_refused)};
   if (argc > 1 && strcmp(argv[1], "lost") == 0) return cmocka_run_group_tests(lost, start, NULL);
   if (argc > 1 && strcmp(argv[1], "again") == 0) return cmocka_run_group_tests(again, start, finish);
+  if (argc > 1 && strcmp(argv[1], "refused") == 0) return cmocka_run_group_tests(refused, start, finish);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_liberties), cmocka_unit_test(test_batches),           cmocka_unit_test(test_no_workspace),
-      cmocka_unit_test(test_streams),   cmocka_unit_test(test_run_makes_nothing), cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_liberties),         cmocka_unit_test(test_batches),
+      cmocka_unit_test(test_no_workspace),      cmocka_unit_test(test_streams),
+      cmocka_unit_test(test_run_makes_nothing), cmocka_unit_test(test_turns),
+      cmocka_unit_test(test_turns_again),       cmocka_unit_test(test_faults),
   };
   return cmocka_run_group_tests(tests, start, finish);
 }

@@ -19,6 +19,24 @@ static void beside(char folder[PATH_MAX]) {
   snprintf(folder, PATH_MAX, "%.2000s/tests/gpu/beside", build);
 }
 
+static void touch(const char *folder, const char *file) {
+  char path[PATH_MAX];
+  snprintf(path, sizeof path, "%s/%s", folder, file);
+  char *slash = strrchr(path, '/');
+  *slash = '\0';
+  mkdir(path, 0700);
+  *slash = '/';
+  FILE *made = fopen(path, "w");
+  assert_non_null(made);
+  fclose(made);
+}
+
+static void run_on(const char *libraries, const char *options, const char *job) {
+  char settings[PATH_MAX + 64];
+  snprintf(settings, sizeof settings, "HELIO_CUDA_CACHE=none HELIO_CUDA_LIBRARIES=%s", libraries);
+  run_job("cuda", settings, options, job, &end);
+}
+
 /* A library that was found by its path finds its part only if that was opened before it. */
 static void test_parts(void **state) {
   (void)state;
@@ -33,6 +51,47 @@ static void test_parts(void **state) {
   assert_int_equal(works(), 0);
   gpu_library_open_parts(whole, parts);
   assert_int_equal(works(), 1);
+}
+
+/* A file that is there and cannot be opened is the reason, not those that are not there. */
+static void test_reasons(void **state) { /* before libpart.so.1 is open */
+  (void)state;
+  static const char *const absent[] = {"libnone.so.2", "libnone.so.1", NULL};
+  static const char *const needy[] = {"libnone.so.1", "libneedy.so.1", "libnone.so.0", NULL};
+  char folder[PATH_MAX], folders[PATH_MAX + 32], reason[PATH_MAX] = "", expected[PATH_MAX + 128];
+  const char *words = "is there, but cannot be opened: libpart.so.1: cannot open shared object file";
+  beside(folder);
+  snprintf(folders, sizeof folders, "/nowhere:%s:/nowhere", folder);
+  assert_null(gpu_library_open(absent, folders, reason, sizeof reason));
+  assert_string_equal(reason, "libnone.so.2: cannot open shared object file: No such file or directory");
+  assert_null(gpu_library_open(needy, folders, reason, sizeof reason));
+  snprintf(expected, sizeof expected, "%s/libneedy.so.1 %s", folder, words);
+  if (strncmp(reason, expected, strlen(expected)) != 0) fail_msg("%s", reason);
+  assert_null(gpu_library_open(absent, folders, reason, sizeof reason));
+  assert_int_equal(strncmp(reason, expected, strlen(expected)), 0);
+}
+
+/* The same of what the loader finds by a plain name, and of a cuBLAS that is older than the newest for the card. That
+ * there is no compiler either does not matter here. */
+static void test_reasons_told(void **state) {
+  (void)state;
+  char folder[] = "/tmp/helio-test-XXXXXX", libraries[PATH_MAX], needy[PATH_MAX + 64], path[64], settings[128];
+  assert_non_null(mkdtemp(folder));
+  beside(libraries);
+  snprintf(needy, sizeof needy, "%s/libneedy.so.1", libraries);
+  snprintf(path, sizeof path, "%s/libcublas.so.12", folder);
+  assert_int_equal(symlink(needy, path), 0);
+  snprintf(settings, sizeof settings, "LD_LIBRARY_PATH=%s", folder);
+  run_job("cuda", settings, "--cuda 1 --architecture sm_70", "matmul", &end);
+  unlink(path);
+  assert_says(end, "(libcublas.so.12 is there, but cannot be opened: libpart.so.1: cannot open shared object file");
+  touch(folder, "libcublas.so.11");
+  run_on(folder, "--cuda 1 --architecture sm_70", "matmul");
+  snprintf(path, sizeof path, "%s/libcublas.so.11", folder);
+  unlink(path);
+  rmdir(folder);
+  assert_says(end, "/libcublas.so.11 is there, but cannot be opened: ");
+  assert_says(end, "/libcublas.so.11: file too short)");
 }
 
 /* A library of another ROCm version is refused, whatever its name, and kernels of our own do its work. */
@@ -84,12 +143,6 @@ static void test_not_called(void **state) {
 }
 
 /* ---- libraries of several CUDA versions ---- */
-
-static void run_on(const char *libraries, const char *options, const char *job) {
-  char settings[PATH_MAX + 64];
-  snprintf(settings, sizeof settings, "HELIO_CUDA_CACHE=none HELIO_CUDA_LIBRARIES=%s", libraries);
-  run_job("cuda", settings, options, job, &end);
-}
 
 /* Where gpusim's libraries of CUDA 12 are. */
 static void older(char folder[PATH_MAX]) {
@@ -166,18 +219,6 @@ static const tensile_case tensile_cases[] = {
     {NULL, "gfx1030", false},
 };
 
-static void touch(const char *folder, const char *file) {
-  char path[PATH_MAX];
-  snprintf(path, sizeof path, "%s/%s", folder, file);
-  char *slash = strrchr(path, '/');
-  *slash = '\0';
-  mkdir(path, 0700);
-  *slash = '/';
-  FILE *made = fopen(path, "w");
-  assert_non_null(made);
-  fclose(made);
-}
-
 /* Without files for the card rocBLAS would end the process with its first product, so that none is asked for. */
 static void test_tensile(void **state) {
   (void)state;
@@ -201,7 +242,8 @@ static void test_tensile(void **state) {
 int main(int argc, char **argv) {
   do_job(argc, argv);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_parts),           cmocka_unit_test(test_other_runtime),
+      cmocka_unit_test(test_reasons),         cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_reasons_told),    cmocka_unit_test(test_other_runtime),
       cmocka_unit_test(test_other_number),    cmocka_unit_test(test_not_called),
       cmocka_unit_test(test_older_libraries), cmocka_unit_test(test_older_types),
       cmocka_unit_test(test_newest_compiler), cmocka_unit_test(test_older_compiler_only),

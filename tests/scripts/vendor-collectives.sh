@@ -83,6 +83,21 @@ for pair in cuda:nccl hip:rccl; do
   # shellcheck disable=SC2086
   train $backend "--fault missing:ncclCommAbort" $three
   expect 0 $? "has no ncclCommAbort: it is too old, install $title" "sums by ring"
+
+  # Calls that come back before they are done are of no use. Old libraries do not know the variable.
+  # shellcheck disable=SC2086
+  NCCL_COMM_BLOCKING=0 train $backend "" $three
+  expect 0 $? "NCCL_COMM_BLOCKING=0 lets calls of $title come back before they are done" "sums by ring"
+  # shellcheck disable=SC2086
+  NCCL_COMM_BLOCKING=0x0 train $backend "" $three --collective $name
+  expect 1 $? "the collective $name cannot serve these devices: NCCL_COMM_BLOCKING=0x0 lets calls"
+  # shellcheck disable=SC2086
+  NCCL_COMM_BLOCKING=0 train $backend "--nccl 21003" $three
+  expect 0 $? "sums by $name"
+  # shellcheck disable=SC2086
+  NCCL_COMM_BLOCKING=1 train $backend "" $three
+  expect 0 $? "sums by $name"
+
   train $backend "" --logical gpu:0=2 --devices gpu:0,gpu:1 --collective $name
   expect 1 $? "the collective $name cannot serve these devices: $title is not supported when using virtual GPUs"
 done
