@@ -29,6 +29,14 @@ static void print_data(const session *s) {
   printf("; batches of %" PRId64 ", %" PRId64 " step%s in an epoch\n", s->batch, s->steps, s->steps == 1 ? "" : "s");
 }
 
+/* Another column than the one that was meant would be learnt as well. */
+static void print_labels(const lesson *l) {
+  char name[100];
+  if (!l->label_name) return;
+  printf("labels: column %d (%s)%s\n", l->label_column + 1, output_printable(name, sizeof name, l->label_name),
+         l->label_found ? "" : ", the last one: none is called label, class, target or y");
+}
+
 static void print_devices(const session *s) {
   printf("%s on", devices_kind(s->strategy));
   for (int i = 0; i < s->device_count; i++) printf("%s %s", i ? "," : "", short_name(s->devices[i]));
@@ -61,6 +69,7 @@ static void print_goal(const course *c, const session *s) {
 
 void report_begin(const course *c, const session *s) {
   print_data(s);
+  print_labels(&s->lesson);
   print_devices(s);
   print_goal(c, s);
   fflush(stdout);

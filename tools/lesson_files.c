@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,12 +60,21 @@ bool lesson_file_has_lists(const char *file) {
 
 /* ---- tables ---- */
 
-/* The column of labels, −1: none has such a name. */
+/* Is the column called so? Capitals make no other name, nor do blanks around it. */
+static bool is_called(const helio_csv *csv, int column, const char *name) {
+  const char *text = helio_csv_name(csv, column);
+  size_t length = strlen(name);
+  text += strspn(text, " \t");
+  return strncasecmp(text, name, length) == 0 && !text[length + strspn(text + length, " \t")];
+}
+
+/* The column of labels, −1: none has such a name. One that is called label comes before one that is called y, because
+ * x and y may be features. */
 static int label_column(const helio_csv *csv) {
   static const char *const names[] = {"label", "class", "target", "y"};
-  for (int i = 0; i < helio_csv_columns(csv); i++) {
-    for (int k = 0; k < 4; k++) {
-      if (strcmp(helio_csv_name(csv, i), names[k]) == 0) return i;
+  for (int k = 0; k < 4; k++) {
+    for (int i = 0; i < helio_csv_columns(csv); i++) {
+      if (is_called(csv, i, names[k])) return i;
     }
   }
   return -1;
@@ -112,8 +122,11 @@ static int read_table(lesson *l, const char *file, const char *path) {
   if (!csv) return command_library_failure(path);
   int label = label_column(csv), last = helio_csv_columns(csv) - 1;
   if (last < 1) return command_failure(path, "%s has %d column: features and a label are needed", file, last + 1);
-  l->x = features_of(csv, label >= 0 ? label : last);
-  l->y = helio_csv_column_at(csv, label >= 0 ? label : last);
+  l->label_found = label >= 0;
+  l->label_column = label >= 0 ? label : last;
+  l->label_name = helio_csv_name(csv, l->label_column);
+  l->x = features_of(csv, l->label_column);
+  l->y = helio_csv_column_at(csv, l->label_column);
   return l->x && l->y ? EXIT_SUCCESS : command_library_failure(path);
 }
 

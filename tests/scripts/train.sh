@@ -465,6 +465,15 @@ for form in "2 softmax:sparse_categorical_crossentropy (" "2 linear:sparse_categ
     *) expect_json "data[0]['class'] == 0 and data[399]['class'] == 1 and data[399]['probability'] > 0.9" ;;
   esac
 done
+# Which column the labels are is told; capitals make no other name, and y may be a feature.
+awk -F, -v OFS=, '{ print $3, $1, $2 }' "$work/sides.csv" | sed '1s/.*/ Label,x,y/' >"$work/capital.csv"
+expect_status 0 train --model "$work/own.json" --data "$work/capital.csv" --lr 0.05 --save "$work/capital.safetensors"
+expect_output "labels: column 1 ( Label)"
+expect_status 0 eval "$work/capital.safetensors" --data "$work/capital.csv" --json
+expect_json "data['accuracy'] > 0.95"
+printf 'a,b,\033[31mc\n1,2,0\n3,4,1\n' >"$work/last.csv"
+expect_status 0 train --model "$work/own.json" --data "$work/last.csv" --epochs 1
+expect_output "labels: column 3 (?[31mc), the last one: none is called label, class, target or y"
 # A table without a line of names begins with a sample.
 tail -n +2 "$work/sides.csv" >"$work/nameless.csv"
 expect_status 0 eval "$work/own.safetensors" --data "$work/nameless.csv" --json
