@@ -478,6 +478,15 @@ expect_output "labels: column 3 (?[31mc), the last one: none is called label, cl
 tail -n +2 "$work/sides.csv" >"$work/nameless.csv"
 expect_status 0 eval "$work/own.safetensors" --data "$work/nameless.csv" --json
 expect_json "data['accuracy'] > 0.95 and data['samples'] == 400"
+# What it is to predict may have labels or none, and a line of names or none.
+expect_status 0 predict "$work/own.safetensors" --data "$work/sides.csv" --json
+cp "$work/out" "$work/predicted"
+cut -d, -f1,2 "$work/sides.csv" | sed '1s/.*/x,y/' >"$work/features.csv"
+tail -n +2 "$work/features.csv" >"$work/bare.csv"
+for table in nameless features bare; do
+  expect_status 0 predict "$work/own.safetensors" --data "$work/$table.csv" --json
+  cmp -s "$work/out" "$work/predicted" || fail "$table.csv is predicted otherwise: $(head -c 200 "$work/err")"
+done
 expect_error 2 "own was trained by no recipe: --data FILE gives it samples" eval "$work/own.safetensors"
 own_model 1 linear >"$work/own.json"
 expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --json
