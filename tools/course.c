@@ -127,10 +127,10 @@ static helio_status begin_training(void *user, helio_training *t) {
                                                : HELIO_OK;
 }
 
-static helio_status end_epoch(void *user, helio_training *t) {
+static helio_status end_training(void *user, helio_training *t) {
   tally *count = user;
-  count->samples += t->samples;
-  count->seconds += t->seconds - t->validation_seconds;
+  count->samples = t->samples;
+  count->seconds = t->seconds - t->validation_seconds;
   return HELIO_OK;
 }
 
@@ -138,7 +138,7 @@ static void add_callbacks(const course *c, session *s, helio_callback **callback
   int count = 0;
   callbacks[count++] =
       helio_callback(.user = &s->tally, .train_begin = begin_training, .epoch_begin = count_steps_taken,
-                     .batch_end = count_steps_taken, .epoch_end = end_epoch);
+                     .batch_end = count_steps_taken, .train_end = end_training);
   if (c->log) callbacks[count++] = helio_json_logger(c->log);
   if (c->tensorboard) callbacks[count++] = helio_tensorboard(c->tensorboard);
   if (c->timeline) callbacks[count++] = helio_timeline(c->timeline);

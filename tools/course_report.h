@@ -11,7 +11,7 @@ typedef struct tally {
   double rate;     /* that the command line asks for; 0: none */
   int64_t begun;   /* steps that a checkpoint had */
   int64_t steps;   /* since the training began, resumed ones among them */
-  int64_t samples; /* of the epochs that ended */
+  int64_t samples; /* trained on since it went on */
   double seconds;  /* for these, without validation */
 } tally;
 
