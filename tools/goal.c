@@ -139,6 +139,28 @@ static int check_classes(const goal *g, const helio_shape *output, const helio_a
                          helio_type_name(helio_array_type(labels)), last);
 }
 
+/* Logarithms of other numbers than these make a loss that falls without end. */
+static int check_odds(const goal *g, const helio_array *labels, const char *path) {
+  if (!labels || strcmp(g->loss, "binary_crossentropy") != 0) return EXIT_SUCCESS;
+  helio_array *numbers = helio_array_cast((helio_array *)labels, HELIO_FLOAT64);
+  const double *values = helio_array_data(numbers);
+  for (int64_t i = 0; values && i < helio_array_elements(numbers); i++) {
+    if (values[i] >= 0 && values[i] <= 1) continue;
+    return command_failure(path,
+                           "the labels are not yes or no: %s takes numbers from 0 to 1, but there is %g; a last layer "
+                           "of several units with softmax is for more classes, --loss mean_squared_error for numbers",
+                           g->loss, values[i]);
+  }
+  return EXIT_SUCCESS;
+}
+
+static int check_labels(const goal *g, const helio_shape *output, const lesson *l, const char *path) {
+  int status = check_classes(g, output, l->y, path);
+  if (status == EXIT_SUCCESS) status = check_classes(g, output, l->test_y, path);
+  if (status == EXIT_SUCCESS) status = check_odds(g, l->y, path);
+  return status == EXIT_SUCCESS ? check_odds(g, l->test_y, path) : status;
+}
+
 int goal_choose(goal *g, helio_model *model, lesson *l, const char *loss, const char *path) {
   helio_shape output = {0};
   char *activation = output_shape(model, l, &output) ? goal_activation(model) : NULL;
@@ -152,8 +174,7 @@ int goal_choose(goal *g, helio_model *model, lesson *l, const char *loss, const 
   g->from_logits = strstr(g->loss, "crossentropy") && !probabilities;
   free(activation);
   choose_metrics(g);
-  int status = check_classes(g, &output, l->y, path);
-  if (status == EXIT_SUCCESS) status = check_classes(g, &output, l->test_y, path);
+  int status = check_labels(g, &output, l, path);
   if (status != EXIT_SUCCESS || is_sparse(g->loss)) return status;
   l->y = suit_labels(l->y, &output);
   l->test_y = suit_labels(l->test_y, &output);

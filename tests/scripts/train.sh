@@ -518,6 +518,13 @@ own_model 2 softmax >"$work/two.json"
 printf '%s\n' a,b,label 1,2,0 3,4,0.5 >"$work/half.csv"
 expect_error 1 "the labels are not classes: the model tells 2 of them, whole numbers from 0 to 1, but there is 0.5" \
   train --model "$work/two.json" --data "$work/half.csv"
+# Yes or no is from 0 to 1; of what is more the loss would fall without end.
+own_model 1 sigmoid >"$work/odds.json"
+expect_status 0 train --model "$work/odds.json" --data "$work/half.csv" --epochs 1
+printf '%s\n' a,b,label 1,2,0 3,4,7 >"$work/seven.csv"
+expect_error 1 "the labels are not yes or no: binary_crossentropy takes numbers from 0 to 1, but there is 7; a last layer of" \
+  train --model "$work/odds.json" --data "$work/seven.csv"
+expect_status 0 train --model "$work/odds.json" --data "$work/seven.csv" --epochs 1 --loss mean_squared_error
 printf '%s\n' a,b,label 1,2,0.0 3,4,1.0 >"$work/half.csv"
 expect_error 1 "the labels are float32: classes are whole numbers of an integer type, from 0 to 1" \
   train --model "$work/two.json" --data "$work/half.csv"
