@@ -498,7 +498,7 @@ own_model 1 linear | grep -v InputLayer >"$work/shapeless.json"
 expect_status 0 train --model "$work/shapeless.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --logical cpu:0=2 --json
 expect_json "data['loss'] < 1e-3 and len(data['devices']) == 2"
 printf 'a,b,label\n1,x,0\n2,y,1\n' >"$work/words.csv"
-expect_error 1 "$work/words.csv" train --model "$work/own.json" --data "$work/words.csv"
+expect_error 1 "$work/words.csv: column 2 (b) is text, not numbers: line 2 has \"x\"" train --model "$work/own.json" --data "$work/words.csv"
 printf 'a,b,label\n' >"$work/empty.csv"
 expect_error 1 "$work/empty.csv: there are no rows in it but the line of names" \
   train --model "$work/own.json" --data "$work/empty.csv"
