@@ -516,7 +516,8 @@ HELIO_MEMORY_LIMIT=64M expect_error 1 \
   summary "$work/two.json"
 own_model 2 softmax >"$work/two.json"
 printf '%s\n' a,b,label 1,2,0 3,4,0.5 >"$work/half.csv"
-expect_error 1 "the labels are not classes: the model tells 2 of them, whole numbers from 0 to 1, but there is 0.5" \
+expect_error 1 "the labels are not classes: the model tells 2 of them, whole numbers from 0 to 1, but there is 0.5; \
+a model whose last layer has one unit, without softmax, is for numbers" \
   train --model "$work/two.json" --data "$work/half.csv"
 # Yes or no is from 0 to 1; of what is more the loss would fall without end.
 own_model 1 sigmoid >"$work/odds.json"
@@ -526,8 +527,10 @@ expect_error 1 "the labels are not yes or no: binary_crossentropy takes numbers 
   train --model "$work/odds.json" --data "$work/seven.csv"
 expect_status 0 train --model "$work/odds.json" --data "$work/seven.csv" --epochs 1 --loss mean_squared_error
 printf '%s\n' a,b,label 1,2,0.0 3,4,1.0 >"$work/half.csv"
-expect_error 1 "the labels are float32: classes are whole numbers of an integer type, from 0 to 1" \
-  train --model "$work/two.json" --data "$work/half.csv"
+expect_status 0 train --model "$work/two.json" --data "$work/half.csv" --epochs 1
+expect_output "sparse_categorical_crossentropy ("
+expect_error 1 "the labels are numbers of classes: --loss sparse_categorical_crossentropy takes these, categorical_cross" \
+  train --model "$work/two.json" --data "$work/half.csv" --loss categorical_crossentropy
 expect_error 1 "has neither x_train and y_train nor x and y" train --model "$work/own.json" --data "$golden/data/deflated.npz"
 if python3 -c '' 2>/dev/null; then
   # Functional ones, as Keras 3 has written them.
