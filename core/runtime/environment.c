@@ -231,6 +231,10 @@ void hi_environment_finish(void) {
   refused_count = 0;
 }
 
+const char *hi_environment_name(hi_setting setting) {
+  return entries[setting]->info.name;
+}
+
 const char *hi_environment_text(hi_setting setting) {
   return entries[setting]->info.value;
 }

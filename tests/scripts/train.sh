@@ -65,7 +65,10 @@ expect_error 2 "for several devices, but there is one" train linear --logical cp
 # --- What cannot be done ---------------------------------------------------------------------------------------------
 
 expect_refusal 1 "'helio devices' lists those that there are" train linear --devices cpu:9 --save "$work/out-dir/m.safetensors"
-expect_error 1 "--logical cpu0:" train linear --logical cpu0
+expect_error 1 "helio train: --logical cpu0: 'cpu0' is not of the form" train linear --logical cpu0
+expect_error 1 "helio train: --logical tpu:0=2: there is no physical device 'tpu:0'" train linear --logical tpu:0=2
+HELIO_TIMEOUT=-1 expect_error 1 "helio train: HELIO_TIMEOUT=-1: expected seconds" train linear --logical cpu:0=2
+HELIO_VISIBLE_DEVICES=gpu:9 expect_error 1 "HELIO_VISIBLE_DEVICES: there is no physical device 'gpu:9'" train linear
 expect_error 1 "1 weights are given for 2 replicas" train linear --logical cpu:0=2 --weights 1
 expect_error 1 "there is no collective locl; did you mean local?" train linear --logical cpu:0=2 --collective locl
 expect_error 1 "there is no collective rign; did you mean ring?" train linear --collective rign
