@@ -173,10 +173,18 @@ static int check_labels(const goal *g, const helio_shape *output, const lesson *
   return status == EXIT_SUCCESS ? check_odds(g, l->test_y, path) : status;
 }
 
+/* A name that does not exist is a slip of the command line. */
+static int refuse_loss(const char *path) {
+  helio_error error = {.message = ""};
+  bool unknown = helio_error_take(&error) == HELIO_INVALID_ARGUMENT;
+  return (unknown ? command_usage_error : command_failure)(path, "%s", error.message);
+}
+
 int goal_choose(goal *g, helio_model *model, lesson *l, const char *loss, const char *path) {
   helio_shape output = {0};
-  char *activation = output_shape(model, l, &output) ? goal_activation(model) : NULL;
   helio_loss *given = loss ? helio_loss_named(loss) : NULL;
+  if (loss && !given) return refuse_loss(path);
+  char *activation = output_shape(model, l, &output) ? goal_activation(model) : NULL;
   l->y = as_classes(l->y, &output);
   l->test_y = as_classes(l->test_y, &output);
   if (!activation || helio_error_pending()) {

@@ -75,8 +75,8 @@ expect_error 1 "there is no collective rign; did you mean ring?" train linear --
 expect_error 2 "give it a name that ends in .svg, not '$work/a.png'" train linear --plot "$work/a.png"
 expect_error 2 "--save: a name of a file has at most" train linear --save "$work/$(printf 'a%.0s' $(seq 300)).safetensors"
 expect_error 2 "--save writes a .safetensors file: give it a name that ends so, not '$work/m.h5'" train linear --save "$work/m.h5"
-expect_error 1 "there is no loss 'msee'; did you mean 'mse'?" train linear --loss msee
-expect_error 1 "there is no loss 'foo'; there are mean_squared_error, mean_absolute_error, " train linear --loss foo
+expect_error 2 "there is no loss 'msee'; did you mean 'mse'?" train linear --loss msee
+expect_error 2 "there is no loss 'foo'; there are mean_squared_error, mean_absolute_error, " train linear --loss foo
 expect_error 1 "helio data get mnist" train mnist
 expect_error 1 "--data $work/none: No such file or directory" train mnist --data "$work/none"
 expect_error 1 "helio data get mnist" train mnist --data "$work/out-dir"
