@@ -68,6 +68,7 @@ static void count_steps(const course *c, session *s) {
   int64_t needed = c->limit && s->steps ? (c->limit + s->steps - 1) / s->steps : recipe_of(c)->epochs;
   s->epochs = c->epochs ? c->epochs : needed;
   s->tally.limit = c->limit;
+  s->tally.talks = !c->quiet && !c->json;
   s->tally.rate = c->scaling == HELIO_SCALE_NONE ? c->rate : 0; /* a rate that grows is a matter of the steps */
 }
 
@@ -123,8 +124,10 @@ static helio_status begin_training(void *user, helio_training *t) {
   tally *count = user;
   count->steps = count->begun = t->total_steps;
   command_set_log_level(HELIO_LOG_WARNING);
-  return count->rate > 0 && t->total_steps > 0 ? helio_optimizer_set_learning_rate(t->optimizer, count->rate)
-                                               : HELIO_OK;
+  if (t->total_steps == 0) return HELIO_OK;
+  helio_status status = count->rate > 0 ? helio_optimizer_set_learning_rate(t->optimizer, count->rate) : HELIO_OK;
+  if (!status && count->talks) report_resumed(t);
+  return status;
 }
 
 static helio_status end_training(void *user, helio_training *t) {

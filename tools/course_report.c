@@ -46,6 +46,10 @@ static void print_devices(const session *s) {
 }
 
 static void print_rate(const course *c, const session *s) {
+  if (c->resume && c->scaling == HELIO_SCALE_NONE && c->rate == 0) {
+    printf(" with a rate of %g, or with the one of the checkpoint that it goes on from\n", s->rate);
+    return;
+  }
   if (c->scaling == HELIO_SCALE_NONE || s->device_count == 1) {
     printf(" with a rate of %g%s\n", s->rate, c->scaling == HELIO_SCALE_NONE ? "" : ", not scaled for one replica");
     return;
@@ -74,6 +78,10 @@ void report_begin(const course *c, const session *s) {
   print_goal(c, s);
   fflush(stdout);
   helio_model_summary(s->model);
+}
+
+void report_resumed(const helio_training *t) {
+  printf("It goes on with a rate of %g\n", helio_optimizer_learning_rate(t->optimizer));
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 typedef struct tally {
   int64_t limit;   /* of steps, behind which it ends; 0: none */
   double rate;     /* that the command line asks for; 0: none */
+  bool talks;      /* prints what it does */
   int64_t begun;   /* steps that a checkpoint had */
   int64_t steps;   /* since the training began, resumed ones among them */
   int64_t samples; /* trained on since it went on */
@@ -33,6 +34,7 @@ typedef struct session {
 void session_note_devices(session *s);
 
 void report_begin(const course *c, const session *s); /* data, devices, the model's summary */
+void report_resumed(const helio_training *t);         /* what only the checkpoint could tell */
 void report_text(const session *s, const helio_history *history);
 void report_files(const course *c, bool saved, bool drawn);
 void report_json(const session *s, const helio_history *history);

@@ -135,14 +135,15 @@ static helio_status go_to_data(fitting *f, const hi_snapshot_place *place) {
   if (status != HELIO_INVALID_ARGUMENT) return status;
   if (place->step > 0) {
     hi_error_prefix(
-        "the checkpoint is of step %lld of an epoch, and the data are other ones than there (go on with the "
-        "same dataset and batch size, or from the end of an epoch): ",
+        "the checkpoint is of step %lld of an epoch, and the data are other ones than there, or in another "
+        "order (go on with the same dataset, batch size, seed and shuffling, or from the end of an epoch): ",
         (long long)place->step);
     return status;
   }
   helio_error_take(&cause);
   hi_log(HELIO_LOG_WARNING,
-         "the data are not those that the training was begun with, and are read from their beginning: %s",
+         "the data are not those that the training was begun with, or in another order (by the batch size, the seed or "
+         "shuffling), and are read from their beginning: %s",
          cause.message);
   return HELIO_OK;
 }

@@ -313,8 +313,15 @@ for signal in INT:130 TERM:143; do
 done
 # It goes on with the rate of its checkpoint, or with one that is asked for.
 expect_status 0 train linear --steps 3 --lr 0.01 --checkpoint "$work/rate" --quiet
-expect_status 0 train linear --steps 5 --checkpoint "$work/rate" --resume --log "$work/log" --quiet
+expect_status 0 train linear --steps 5 --checkpoint "$work/rate" --resume --log "$work/log"
+expect_output "sgd with a rate of 0.2, or with the one of the checkpoint that it goes on from"
+expect_output "It goes on with a rate of 0.01"
 grep -q '^{"epoch".*"learning_rate": 0.01[,0-9]' "$work/log" || fail "it went on with another rate: $(tail -n 1 "$work/log")"
+for other in "--seed 9" --no-shuffle; do
+  # shellcheck disable=SC2086
+  expect_status 1 train linear --steps 7 --checkpoint "$work/rate" --resume --quiet $other
+  grep -qF "go on with the same dataset, batch size, seed and shuffling" "$work/err" || fail "$other: $(cat "$work/err")"
+done
 expect_status 0 train linear --steps 7 --lr 0.2 --checkpoint "$work/rate" --resume --log "$work/log" --quiet
 # A checkpoint is no model, and nobody has to guess what to do with one.
 for arguments in "eval" "train linear --quiet --init"; do
