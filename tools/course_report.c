@@ -32,9 +32,12 @@ static void print_data(const session *s) {
 /* Another column than the one that was meant would be learnt as well. */
 static void print_labels(const lesson *l) {
   char name[100];
-  if (!l->label_name) return;
-  printf("labels: column %d (%s)%s\n", l->label_column + 1, output_printable(name, sizeof name, l->label_name),
-         l->label_found ? "" : ", the last one: none is called label, class, target or y");
+  if (!l->label_column) return;
+  printf("labels: column %d", l->label_column);
+  if (l->label_name) printf(" (%s)", output_printable(name, sizeof name, l->label_name));
+  printf(l->label_found  ? "\n"
+         : l->label_name ? ", the last one: none is called label, class, target or y\n"
+                         : ", the last one: there is no line of names\n");
 }
 
 static void print_devices(const session *s) {

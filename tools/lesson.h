@@ -12,8 +12,8 @@ typedef struct lesson {
   helio_type type;              /* that the model takes; 0: as the samples have it */
   double divisor;               /* of features: 255 for bytes that become numbers from 0 to 1; 0: none */
   int64_t words;                /* that texts are made of; 0: not known */
-  const char *label_name;       /* of the table's column that the labels are; NULL: the samples are of no table */
-  int label_column;             /* its place, from 0 on */
+  int label_column;             /* of the table, from 1 on; 0: the samples are of no table */
+  const char *label_name;       /* of that column; NULL: none has a name */
   bool label_found;             /* by its name; else it is the last one */
 } lesson;
 

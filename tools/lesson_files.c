@@ -80,11 +80,12 @@ static int read_table(lesson *l, const char *file, const char *path) {
   if (!csv) return command_library_failure(path);
   int label = table_file_labels(csv), last = helio_csv_columns(csv) - 1;
   if (last < 1) return command_failure(path, "%s has %d column: features and a label are needed", file, last + 1);
+  int chosen = label >= 0 ? label : last;
   l->label_found = label >= 0;
-  l->label_column = label >= 0 ? label : last;
-  l->label_name = helio_csv_name(csv, l->label_column);
-  l->x = features_of(csv, l->label_column);
-  l->y = helio_csv_column_at(csv, l->label_column);
+  l->label_column = chosen + 1;
+  l->label_name = table_file_has_names(csv) ? helio_csv_name(csv, chosen) : NULL;
+  l->x = features_of(csv, chosen);
+  l->y = helio_csv_column_at(csv, chosen);
   return l->x && l->y ? EXIT_SUCCESS : command_library_failure(path);
 }
 

@@ -14,7 +14,7 @@ bool table_file_is(const char *file) {
 /* ---- names ---- */
 
 /* Is a column called by something else than a number? A cell that is missing is no name. */
-static bool has_names(const helio_csv *csv) {
+bool table_file_has_names(const helio_csv *csv) {
   for (int i = 0; i < helio_csv_columns(csv); i++) {
     char *end;
     strtod(helio_csv_name(csv, i), &end);
@@ -26,7 +26,7 @@ static bool has_names(const helio_csv *csv) {
 helio_csv *table_file_open(const char *file, bool no_header) {
   char separator = command_ends_in(file, ".tsv") ? '\t' : ',';
   helio_csv *csv = helio_read_csv(file, separator, .no_header = no_header);
-  return !csv || no_header || has_names(csv) ? csv : helio_read_csv(file, separator, .no_header = true);
+  return !csv || no_header || table_file_has_names(csv) ? csv : helio_read_csv(file, separator, .no_header = true);
 }
 
 /* ---- labels ---- */

@@ -10,6 +10,9 @@ bool table_file_is(const char *file); /* by its name, .csv or .tsv */
 /* One whose first line has only numbers begins with a row, not with names. NULL with the error pending. */
 helio_csv *table_file_open(const char *file, bool no_header);
 
+/* False: its columns are called by their numbers. */
+bool table_file_has_names(const helio_csv *csv);
+
 /* The column of labels that is called so, −1: none is. */
 int table_file_labels(const helio_csv *csv);
 

@@ -488,6 +488,8 @@ expect_output "labels: column 3 (?[31mc), the last one: none is called label, cl
 tail -n +2 "$work/sides.csv" >"$work/nameless.csv"
 expect_status 0 eval "$work/own.safetensors" --data "$work/nameless.csv" --json
 expect_json "data['accuracy'] > 0.95 and data['samples'] == 400"
+expect_status 0 train --model "$work/own.json" --data "$work/nameless.csv" --epochs 1
+expect_output "labels: column 3, the last one: there is no line of names"
 # What it is to predict may have labels or none, and a line of names or none.
 expect_status 0 predict "$work/own.safetensors" --data "$work/sides.csv" --json
 cp "$work/out" "$work/predicted"
