@@ -28,6 +28,7 @@ typedef struct fitting {
   int64_t resumed;                      /* steps of this epoch that were taken before the training went on */
   int folders_made;                     /* for checkpoints */
   bool warned;                          /* that there are no checkpoints of it any more */
+  bool looked;                          /* whether there is anything to train */
   bool heeds_signals;
   int signal;          /* that ends it; 0: none */
   bool stopped_inside; /* behind a step of the epoch under way, by a callback or a signal */
@@ -191,8 +192,21 @@ static helio_status begin_checkpoints(fitting *f) {
 
 /* ---- one epoch ---- */
 
+/* Behind the first step, because before it a model may have no variables yet. */
+static helio_status warn_of_nothing_to_train(fitting *f) {
+  if (f->looked) return HELIO_OK;
+  f->looked = true;
+  const helio_variables *variables = helio_trainable_variables(f->options->model);
+  if (variables && variables->count == 0) {
+    hi_log(HELIO_LOG_WARNING, "The model does not have any trainable weights.");
+  }
+  return helio_error_pending();
+}
+
 static helio_status behind_step(hi_pass *pass, void *user, helio_values *outputs) {
   helio_training *t = &pass->training;
+  helio_status looked = warn_of_nothing_to_train(user);
+  if (looked) return looked;
   t->total_steps++;
   hi_logs_forget(t->logs);
   t->batch_logs = hi_logs_new(pass->strategy);
