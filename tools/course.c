@@ -206,13 +206,19 @@ static bool is_complete(const session *s, const helio_history *history) {
   return epochs > 0 && helio_history_epoch(history, epochs - 1) + 1 >= s->epochs;
 }
 
+/* Of a loss that is no number none is written; one that the training went on from is there. */
+static bool has_checkpoints(const session *s, const helio_history *history) {
+  return helio_history_checkpoint_step(history) >= 0 || s->tally.begun > 0;
+}
+
 static int finish(const course *c, session *s, const helio_history *history) {
   int signal = helio_history_signal(history);
   bool whole = !signal || is_complete(s, history);
   int saved = whole ? save(c, s, history) : EXIT_SUCCESS, drawn = whole ? plot(c, s, history) : EXIT_SUCCESS;
   if (c->json) report_json(s, history);
   if (!c->json && !c->quiet) report_text(s, history);
-  if (!c->json && !c->quiet && whole) report_files(c, saved == EXIT_SUCCESS, drawn == EXIT_SUCCESS);
+  files_written files = {saved == EXIT_SUCCESS, drawn == EXIT_SUCCESS, has_checkpoints(s, history)};
+  if (!c->json && !c->quiet && whole) report_files(c, &files);
   if (whole) warn_of_nonsense(c, history);
   if (saved != EXIT_SUCCESS || drawn != EXIT_SUCCESS) return saved != EXIT_SUCCESS ? saved : drawn;
   if (whole) return signal ? 128 + signal : EXIT_SUCCESS;

@@ -96,11 +96,6 @@ static double last_of(const helio_history *history, const char *name) {
   return epochs ? helio_history_value(history, name, epochs - 1) : NAN;
 }
 
-/* NaN has a sign that says nothing. */
-static double without_sign(double value) {
-  return isnan(value) ? NAN : value;
-}
-
 static double samples_per_second(const session *s) {
   return s->tally.samples > 0 && s->tally.seconds > 0 ? (double)s->tally.samples / s->tally.seconds : NAN;
 }
@@ -116,18 +111,18 @@ void report_text(const session *s, const helio_history *history) {
          s->tally.steps == 1 ? "" : "s");
   for (int i = 0; i < helio_history_count(history); i++) {
     const char *name = helio_history_name(history, i);
-    printf("%s %s %.4f", i ? "," : "", name, without_sign(last_of(history, name)));
+    printf("%s %s %.4f", i ? "," : "", name, output_unsigned_nan(last_of(history, name)));
   }
   printf("\n");
 }
 
-void report_files(const course *c, bool saved, bool drawn) {
-  if (c->save && saved) printf("model: %s\n", c->save);
-  if (c->plot && drawn) printf("plot: %s\n", c->plot);
+void report_files(const course *c, const files_written *written) {
+  if (c->save && written->model) printf("model: %s\n", c->save);
+  if (c->plot && written->plot) printf("plot: %s\n", c->plot);
   if (c->log) printf("log: %s\n", c->log);
   if (c->timeline) printf("timeline: %s\n", c->timeline);
   if (c->tensorboard) printf("tensorboard --logdir %s\n", c->tensorboard);
-  if (c->checkpoint) printf("checkpoints: %s\n", c->checkpoint);
+  if (c->checkpoint && written->checkpoints) printf("checkpoints: %s\n", c->checkpoint);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -31,12 +31,17 @@ typedef struct session {
   tally tally;
 } session;
 
+/* Of what was asked for, what came about; logs and the like always do. */
+typedef struct files_written {
+  bool model, plot, checkpoints;
+} files_written;
+
 void session_note_devices(session *s);
 
 void report_begin(const course *c, const session *s); /* data, devices, the model's summary */
 void report_resumed(const helio_training *t);         /* what only the checkpoint could tell */
 void report_text(const session *s, const helio_history *history);
-void report_files(const course *c, bool saved, bool drawn);
+void report_files(const course *c, const files_written *written);
 void report_json(const session *s, const helio_history *history);
 
 #endif

@@ -194,6 +194,10 @@ const char *output_printable(char *to, size_t size, const char *text) {
   return to;
 }
 
+double output_unsigned_nan(double value) {
+  return isnan(value) ? NAN : value;
+}
+
 /* ---------------------------------------------------------------------------------------------------------------------
  * JSON
  */

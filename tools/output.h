@@ -34,6 +34,9 @@ const char *output_printable(char *to, size_t size, const char *text);
 /* A JSON string. Bytes that are not UTF-8, as file names may have, become '?'. */
 json_t *output_text(const char *text);
 
+/* NaN has a sign that says nothing: it is left out where a number is printed. */
+double output_unsigned_nan(double value);
+
 /* A number; JSON has no word for those that are not finite: they are null. */
 json_t *output_number(double value);
 

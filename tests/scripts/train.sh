@@ -177,6 +177,8 @@ expect_json "data['collective'] == 'reduce-to-one' and data['steps'] == 3 and da
 expect_status 0 train linear --lr 1e30
 expect_output "loss nan"
 grep -q "warning: the loss is no number any more; a smaller --lr may help" "$work/err" || fail "no warning: $(cat "$work/err")"
+expect_status 0 train linear --lr 1e30 --checkpoint "$work/no-numbers"
+if grep -q "^checkpoints:" "$work/out"; then fail "checkpoints are promised of a loss that is no number"; fi
 echo good >"$work/good.safetensors"
 expect_status 1 train linear --lr 1e30 --quiet --save "$work/good.safetensors"
 grep -q "the model was not saved: it can only say NaN" "$work/err" || fail "no reason: $(cat "$work/err")"
@@ -499,6 +501,10 @@ for table in nameless features bare; do
   expect_status 0 predict "$work/own.safetensors" --data "$work/$table.csv" --json
   cmp -s "$work/out" "$work/predicted" || fail "$table.csv is predicted otherwise: $(head -c 200 "$work/err")"
 done
+sed '2s/^[^,]*/nan/' "$work/sides.csv" >"$work/nan.csv"
+expect_status 0 eval "$work/own.safetensors" --data "$work/nan.csv"
+expect_output "loss nan"
+grep -q "warning: the loss is no number: the model or the data" "$work/err" || fail "no warning: $(cat "$work/err")"
 expect_error 2 "own was trained by no recipe: --data FILE gives it samples" eval "$work/own.safetensors"
 own_model 1 linear >"$work/own.json"
 expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --json
