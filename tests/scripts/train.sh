@@ -513,6 +513,9 @@ expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --loss ma
 expect_output "mean_absolute_error, adam"
 # An architecture that says no shape, on two devices; and what files may have wrong.
 own_model 1 linear | grep -v InputLayer >"$work/shapeless.json"
+expect_error 1 "$work/shapeless.json says no shape of its input, from which the sizes of its layers follow: give the" \
+  summary "$work/shapeless.json"
+expect_status 0 summary "$work/shapeless.json" --json
 expect_status 0 train --model "$work/shapeless.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --logical cpu:0=2 --json
 expect_json "data['loss'] < 1e-3 and len(data['devices']) == 2"
 printf 'a,b,label\n1,x,0\n2,y,1\n' >"$work/words.csv"
