@@ -57,6 +57,7 @@ static helio_status is_sound(fitting *f, bool *sound) {
   helio_status status = hi_logs_find(f->pass.training.logs, "loss", &loss, &found);
   *sound = isfinite(loss);
   if (status || *sound || f->warned) return status;
+  if (isnan(loss)) loss = NAN; /* whose sign says nothing */
   hi_log(HELIO_LOG_WARNING, "the loss is %g: no checkpoint is written, those that there are stay", loss);
   f->warned = true;
   return HELIO_OK;

@@ -178,6 +178,7 @@ expect_status 0 train linear --lr 1e30
 expect_output "loss nan"
 grep -q "warning: the loss is no number any more; a smaller --lr may help" "$work/err" || fail "no warning: $(cat "$work/err")"
 expect_status 0 train linear --lr 1e30 --checkpoint "$work/no-numbers"
+grep -q "WARNING:helio:the loss is nan: no checkpoint is written" "$work/err" || fail "-nan: $(cat "$work/err")"
 if grep -q "^checkpoints:" "$work/out"; then fail "checkpoints are promised of a loss that is no number"; fi
 echo good >"$work/good.safetensors"
 expect_status 1 train linear --lr 1e30 --quiet --save "$work/good.safetensors"
