@@ -68,6 +68,7 @@ static void count_steps(const course *c, session *s) {
   int64_t needed = c->limit && s->steps ? (c->limit + s->steps - 1) / s->steps : recipe_of(c)->epochs;
   s->epochs = c->epochs ? c->epochs : needed;
   s->tally.limit = c->limit;
+  s->tally.talks = !c->quiet && !c->json;
   s->tally.rate = c->scaling == HELIO_SCALE_NONE ? c->rate : 0; /* a rate that grows is a matter of the steps */
 }
 
@@ -123,14 +124,16 @@ static helio_status begin_training(void *user, helio_training *t) {
   tally *count = user;
   count->steps = count->begun = t->total_steps;
   command_set_log_level(HELIO_LOG_WARNING);
-  return count->rate > 0 && t->total_steps > 0 ? helio_optimizer_set_learning_rate(t->optimizer, count->rate)
-                                               : HELIO_OK;
+  if (t->total_steps == 0) return HELIO_OK;
+  helio_status status = count->rate > 0 ? helio_optimizer_set_learning_rate(t->optimizer, count->rate) : HELIO_OK;
+  if (!status && count->talks) report_resumed(t);
+  return status;
 }
 
-static helio_status end_epoch(void *user, helio_training *t) {
+static helio_status end_training(void *user, helio_training *t) {
   tally *count = user;
-  count->samples += t->samples;
-  count->seconds += t->seconds - t->validation_seconds;
+  count->samples = t->samples;
+  count->seconds = t->seconds - t->validation_seconds;
   return HELIO_OK;
 }
 
@@ -138,7 +141,7 @@ static void add_callbacks(const course *c, session *s, helio_callback **callback
   int count = 0;
   callbacks[count++] =
       helio_callback(.user = &s->tally, .train_begin = begin_training, .epoch_begin = count_steps_taken,
-                     .batch_end = count_steps_taken, .epoch_end = end_epoch);
+                     .batch_end = count_steps_taken, .train_end = end_training);
   if (c->log) callbacks[count++] = helio_json_logger(c->log);
   if (c->tensorboard) callbacks[count++] = helio_tensorboard(c->tensorboard);
   if (c->timeline) callbacks[count++] = helio_timeline(c->timeline);
@@ -203,13 +206,19 @@ static bool is_complete(const session *s, const helio_history *history) {
   return epochs > 0 && helio_history_epoch(history, epochs - 1) + 1 >= s->epochs;
 }
 
+/* Of a loss that is no number none is written; one that the training went on from is there. */
+static bool has_checkpoints(const session *s, const helio_history *history) {
+  return helio_history_checkpoint_step(history) >= 0 || s->tally.begun > 0;
+}
+
 static int finish(const course *c, session *s, const helio_history *history) {
   int signal = helio_history_signal(history);
   bool whole = !signal || is_complete(s, history);
   int saved = whole ? save(c, s, history) : EXIT_SUCCESS, drawn = whole ? plot(c, s, history) : EXIT_SUCCESS;
   if (c->json) report_json(s, history);
   if (!c->json && !c->quiet) report_text(s, history);
-  if (!c->json && !c->quiet && whole) report_files(c, saved == EXIT_SUCCESS, drawn == EXIT_SUCCESS);
+  files_written files = {saved == EXIT_SUCCESS, drawn == EXIT_SUCCESS, has_checkpoints(s, history)};
+  if (!c->json && !c->quiet && whole) report_files(c, &files);
   if (whole) warn_of_nonsense(c, history);
   if (saved != EXIT_SUCCESS || drawn != EXIT_SUCCESS) return saved != EXIT_SUCCESS ? saved : drawn;
   if (whole) return signal ? 128 + signal : EXIT_SUCCESS;

@@ -29,6 +29,17 @@ static void print_data(const session *s) {
   printf("; batches of %" PRId64 ", %" PRId64 " step%s in an epoch\n", s->batch, s->steps, s->steps == 1 ? "" : "s");
 }
 
+/* Another column than the one that was meant would be learnt as well. */
+static void print_labels(const lesson *l) {
+  char name[100];
+  if (!l->label_column) return;
+  printf("labels: column %d", l->label_column);
+  if (l->label_name) printf(" (%s)", output_printable(name, sizeof name, l->label_name));
+  printf(l->label_found  ? "\n"
+         : l->label_name ? ", the last one: none is called label, class, target or y\n"
+                         : ", the last one: there is no line of names\n");
+}
+
 static void print_devices(const session *s) {
   printf("%s on", devices_kind(s->strategy));
   for (int i = 0; i < s->device_count; i++) printf("%s %s", i ? "," : "", short_name(s->devices[i]));
@@ -38,6 +49,10 @@ static void print_devices(const session *s) {
 }
 
 static void print_rate(const course *c, const session *s) {
+  if (c->resume && c->scaling == HELIO_SCALE_NONE && c->rate == 0) {
+    printf(" with a rate of %g, or with the one of the checkpoint that it goes on from\n", s->rate);
+    return;
+  }
   if (c->scaling == HELIO_SCALE_NONE || s->device_count == 1) {
     printf(" with a rate of %g%s\n", s->rate, c->scaling == HELIO_SCALE_NONE ? "" : ", not scaled for one replica");
     return;
@@ -61,10 +76,15 @@ static void print_goal(const course *c, const session *s) {
 
 void report_begin(const course *c, const session *s) {
   print_data(s);
+  print_labels(&s->lesson);
   print_devices(s);
   print_goal(c, s);
   fflush(stdout);
   helio_model_summary(s->model);
+}
+
+void report_resumed(const helio_training *t) {
+  printf("It goes on with a rate of %g\n", helio_optimizer_learning_rate(t->optimizer));
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -74,11 +94,6 @@ void report_begin(const course *c, const session *s) {
 static double last_of(const helio_history *history, const char *name) {
   int epochs = helio_history_epochs(history);
   return epochs ? helio_history_value(history, name, epochs - 1) : NAN;
-}
-
-/* NaN has a sign that says nothing. */
-static double without_sign(double value) {
-  return isnan(value) ? NAN : value;
 }
 
 static double samples_per_second(const session *s) {
@@ -96,18 +111,18 @@ void report_text(const session *s, const helio_history *history) {
          s->tally.steps == 1 ? "" : "s");
   for (int i = 0; i < helio_history_count(history); i++) {
     const char *name = helio_history_name(history, i);
-    printf("%s %s %.4f", i ? "," : "", name, without_sign(last_of(history, name)));
+    printf("%s %s %.4f", i ? "," : "", name, output_unsigned_nan(last_of(history, name)));
   }
   printf("\n");
 }
 
-void report_files(const course *c, bool saved, bool drawn) {
-  if (c->save && saved) printf("model: %s\n", c->save);
-  if (c->plot && drawn) printf("plot: %s\n", c->plot);
+void report_files(const course *c, const files_written *written) {
+  if (c->save && written->model) printf("model: %s\n", c->save);
+  if (c->plot && written->plot) printf("plot: %s\n", c->plot);
   if (c->log) printf("log: %s\n", c->log);
   if (c->timeline) printf("timeline: %s\n", c->timeline);
   if (c->tensorboard) printf("tensorboard --logdir %s\n", c->tensorboard);
-  if (c->checkpoint) printf("checkpoints: %s\n", c->checkpoint);
+  if (c->checkpoint && written->checkpoints) printf("checkpoints: %s\n", c->checkpoint);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "output.h"
+#include "table_file.h"
 
 /* A new part of the file. */
 static json_t *add_part(json_t *file, const char *name) {
@@ -92,22 +93,14 @@ static bool describe_column(json_t *part, helio_csv *csv, int column, const data
   return good;
 }
 
-static bool describe_table(const char *path, char separator, const data_view *view, json_t *file) {
-  helio_csv *csv = helio_read_csv(.path = path, .separator = separator, .no_header = view->no_header);
+static bool describe_table(const char *path, const data_view *view, json_t *file) {
+  helio_csv *csv = table_file_open(path, view->no_header);
   if (!csv) return false;
   output_set(file, "rows", json_integer(helio_csv_rows(csv)));
   for (int i = 0; i < helio_csv_columns(csv); i++) {
     HELIO_POOL describe_column(add_part(file, helio_csv_name(csv, i)), csv, i, view);
   }
   return true;
-}
-
-static bool describe_csv(const char *path, const data_view *view, json_t *file) {
-  return describe_table(path, ',', view, file);
-}
-
-static bool describe_tsv(const char *path, const data_view *view, json_t *file) {
-  return describe_table(path, '\t', view, file);
 }
 
 /* ---- formats ---- */
@@ -125,8 +118,8 @@ static const format formats[] = {
     {"idx", {0}, "\x1F\x8B", 2, describe_idx},
     {"npy", {".npy"}, "\x93NUMPY", 6, describe_npy},
     {"npz", {".npz"}, "PK\3\4", 4, describe_npz},
-    {"csv", {".csv"}, NULL, 0, describe_csv},
-    {"tsv", {".tsv"}, NULL, 0, describe_tsv},
+    {"csv", {".csv"}, NULL, 0, describe_table},
+    {"tsv", {".tsv"}, NULL, 0, describe_table},
     {"safetensors", {".safetensors"}, NULL, 0, describe_safetensors},
 };
 

@@ -36,23 +36,6 @@ enum {
  * Text from the description
  */
 
-/* The text without what would move the cursor or change colours: files are not trusted. It is cut where it is too long,
- * but not inside a character. */
-static const char *printable(char *to, size_t size, const char *text) {
-  size_t length = strnlen(text, size);
-  if (length == size) {
-    length = size - 1;
-    while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) length--;
-  }
-  for (size_t i = 0; i < length; i++) {
-    unsigned char one = (unsigned char)text[i], before = i ? (unsigned char)text[i - 1] : 0;
-    bool control = one < 32 || one == 127 || (before == 0xC2 && one < 0xA0);
-    to[i] = control ? '?' : text[i];
-  }
-  to[length] = '\0';
-  return to;
-}
-
 static const char *text_of(json_t *object, const char *key) {
   const char *text = json_string_value(json_object_get(object, key));
   return text ? text : "";
@@ -140,7 +123,7 @@ static void print_part(json_t *part) {
   char text[TEXT];
   json_t *values = json_object_get(part, "values");
   printf("  ");
-  if (json_object_get(part, "name")) printf("%s: ", printable(text, sizeof text, text_of(part, "name")));
+  if (json_object_get(part, "name")) printf("%s: ", output_printable(text, sizeof text, text_of(part, "name")));
   if (json_object_get(part, "error")) {
     printf("cannot be read\n"); /* why is said on standard error */
     return;
@@ -171,7 +154,7 @@ static void print_cells(json_t *columns, int count, size_t rows) {
   output_table *table = output_table_new(count);
   for (int i = 0; i < count; i++) {
     output_cell(table, "%s%s", i ? "" : "  ",
-                printable(text, sizeof text, text_of(json_array_get(columns, (size_t)i), "name")));
+                output_printable(text, sizeof text, text_of(json_array_get(columns, (size_t)i), "name")));
   }
   for (int i = 0; i < count; i++) {
     output_cell(table, "%s%s", i ? "" : "  ", text_of(json_array_get(columns, (size_t)i), "type"));
@@ -180,7 +163,7 @@ static void print_cells(json_t *columns, int count, size_t rows) {
     for (int i = 0; i < count; i++) {
       json_t *cells = json_object_get(json_array_get(columns, (size_t)i), "cells");
       const char *cell = json_string_value(json_array_get(cells, row));
-      output_cell(table, "%s%s", i ? "" : "  ", printable(text, sizeof text, cell ? cell : ""));
+      output_cell(table, "%s%s", i ? "" : "  ", output_printable(text, sizeof text, cell ? cell : ""));
     }
   }
   output_table_print(table);
@@ -192,7 +175,7 @@ static void print_labels(json_t *column) {
   long long distinct = number_of(column, "distinct");
   long long rows = (long long)json_integer_value(json_array_get(json_object_get(column, "shape"), 0));
   if (distinct < 2 || distinct > MOST_BARS || distinct == rows) return;
-  printf("  %s\n", printable(text, sizeof text, text_of(column, "name")));
+  printf("  %s\n", output_printable(text, sizeof text, text_of(column, "name")));
   print_histogram(column);
 }
 
@@ -210,7 +193,7 @@ static void print_file(json_t *file) {
   json_t *parts = json_object_get(file, "parts"), *part;
   bool table = strcmp(text_of(file, "format") + 1, "sv") == 0;
   size_t i;
-  printf("%s: %s", printable(text, sizeof text, text_of(file, "path")), text_of(file, "format"));
+  printf("%s: %s", output_printable(text, sizeof text, text_of(file, "path")), text_of(file, "format"));
   if (table) printf(", %lld rows of %zu columns", number_of(file, "rows"), json_array_size(parts));
   printf("\n");
   if (table) {
@@ -240,7 +223,7 @@ static int show_file(const command_line *line, const char *path, const data_view
   char text[2 * TEXT];
   json_t *file = NULL;
   if (access(path, R_OK) != 0) {
-    return command_failure(line->path, "%s: %s", printable(text, sizeof text, path), strerror(errno));
+    return command_failure(line->path, "%s: %s", output_printable(text, sizeof text, path), strerror(errno));
   }
   HELIO_POOL file = data_describe(path, view);
   if (!file && helio_error_pending()) return command_library_failure(line->path);
@@ -248,7 +231,7 @@ static int show_file(const command_line *line, const char *path, const data_view
     return command_failure(line->path,
                            "%s is none of the files that can be read: IDX (-ubyte or .idx, also with .gz), .npy, .npz, "
                            ".csv, .tsv, .safetensors",
-                           printable(text, sizeof text, path));
+                           output_printable(text, sizeof text, path));
   }
   if (!line->values[JSON]) print_file(file);
   int status = check_parts(line, file);

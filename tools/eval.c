@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* helio eval: how good a saved model is. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,10 +44,18 @@ static void print(helio_logs *logs, int64_t samples, bool json) {
     return;
   }
   for (int i = 0; i < helio_logs_count(logs); i++) {
-    printf("%s%s %.4f", i ? ", " : "", helio_logs_name(logs, i), helio_logs_value(logs, i));
+    double value = output_unsigned_nan(helio_logs_value(logs, i));
+    printf("%s%s %.4f", i ? ", " : "", helio_logs_name(logs, i), value);
   }
   printf(" on %lld samples\n", (long long)samples);
   json_decref(result);
+}
+
+static void warn_of_nonsense(helio_logs *logs, const char *path) {
+  for (int i = 0; i < helio_logs_count(logs); i++) {
+    if (strcmp(helio_logs_name(logs, i), "loss") != 0 || isfinite(helio_logs_value(logs, i))) continue;
+    command_failure(path, "warning: the loss is no number: the model or the data have some that are none");
+  }
 }
 
 static int evaluate(const command_line *line, saved_model *m, int64_t batch) {
@@ -61,6 +70,7 @@ static int evaluate(const command_line *line, saved_model *m, int64_t batch) {
   }
   if (!logs) return command_library_failure(line->path);
   print(logs, lesson_count(x), line->values[JSON]);
+  warn_of_nonsense(logs, line->path);
   return EXIT_SUCCESS;
 }
 

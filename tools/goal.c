@@ -76,9 +76,33 @@ static bool output_shape(helio_model *model, lesson *l, helio_shape *shape) {
   return output;
 }
 
+static bool is_one_for_each(const helio_array *labels) {
+  helio_shape shape = labels ? helio_array_shape(labels) : (helio_shape){0};
+  return shape.rank == 1 || (shape.rank == 2 && shape.extent[1] == 1);
+}
+
 static bool is_class_of_each(const helio_array *labels) {
-  helio_shape shape = helio_array_shape(labels);
-  return is_integer(helio_array_type(labels)) && (shape.rank == 1 || (shape.rank == 2 && shape.extent[1] == 1));
+  return is_integer(helio_array_type(labels)) && is_one_for_each(labels);
+}
+
+/* A label for each sample that cannot be the number of its class. */
+static bool is_no_class(const helio_array *labels, int64_t classes, double *label) {
+  helio_array *numbers = helio_array_cast((helio_array *)labels, HELIO_FLOAT64);
+  const double *values = helio_array_data(numbers);
+  for (int64_t i = 0; values && i < helio_array_elements(numbers); i++) {
+    *label = values[i];
+    if (!(*label >= 0 && *label < (double)classes && *label == floor(*label))) return true;
+  }
+  return false;
+}
+
+/* Where a model tells classes, labels of 0.0 and 1.0 are classes, whatever wrote the point: numbers could not be
+ * compared with several outputs anyway. */
+static helio_array *as_classes(helio_array *labels, const helio_shape *output) {
+  double label;
+  bool several = output->rank == 2 && output->extent[1] > 1;
+  if (!several || !is_one_for_each(labels) || is_integer(helio_array_type(labels))) return labels;
+  return is_no_class(labels, output->extent[1], &label) ? labels : helio_array_cast(labels, HELIO_INT32);
 }
 
 /* Classes by number or one-hot, yes or no, or numbers. */
@@ -109,40 +133,60 @@ static void choose_metrics(goal *g) {
   g->metrics[1] = NULL;
 }
 
-/* A label for each sample that cannot be the number of its class. */
-static bool is_no_class(const helio_array *labels, int64_t classes, double *label) {
-  helio_array *numbers = helio_array_cast((helio_array *)labels, HELIO_FLOAT64);
-  const double *values = helio_array_data(numbers);
-  for (int64_t i = 0; values && i < helio_array_elements(numbers); i++) {
-    *label = values[i];
-    if (!(*label >= 0 && *label < (double)classes && *label == floor(*label))) return true;
-  }
-  return false;
-}
-
 /* Of a model that tells classes: one number for each sample must be that of its class. */
 static int check_classes(const goal *g, const helio_shape *output, const helio_array *labels, const char *path) {
   double label = 0;
-  helio_shape shape = labels ? helio_array_shape(labels) : (helio_shape){0};
-  bool single = shape.rank == 1 || (shape.rank == 2 && shape.extent[1] == 1);
   bool classes = output->rank == 2 && output->extent[1] > 1 && strstr(g->loss, "categorical_crossentropy");
-  if (!classes || !single || is_class_of_each(labels)) return EXIT_SUCCESS;
+  if (!classes || !is_one_for_each(labels)) return EXIT_SUCCESS;
   long long last = output->extent[1] - 1;
-  if (is_no_class(labels, output->extent[1], &label)) {
+  if (!is_integer(helio_array_type(labels)) && is_no_class(labels, last + 1, &label)) {
     return command_failure(
         path,
         "the labels are not classes: the model tells %lld of them, whole numbers from 0 to %lld, but "
-        "there is %g; another model, or --loss mean_squared_error, is for numbers",
+        "there is %g; a model whose last layer has one unit, without softmax, is for numbers",
         last + 1, last, label);
   }
-  return command_failure(path, "the labels are %s: classes are whole numbers of an integer type, from 0 to %lld",
-                         helio_type_name(helio_array_type(labels)), last);
+  if (is_sparse(g->loss)) return EXIT_SUCCESS;
+  return command_failure(path, "the labels are numbers of classes: --loss sparse_%s takes these, %s takes one-hot ones",
+                         g->loss, g->loss);
+}
+
+/* Logarithms of other numbers than these make a loss that falls without end. */
+static int check_odds(const goal *g, const helio_array *labels, const char *path) {
+  if (!labels || strcmp(g->loss, "binary_crossentropy") != 0) return EXIT_SUCCESS;
+  helio_array *numbers = helio_array_cast((helio_array *)labels, HELIO_FLOAT64);
+  const double *values = helio_array_data(numbers);
+  for (int64_t i = 0; values && i < helio_array_elements(numbers); i++) {
+    if (values[i] >= 0 && values[i] <= 1) continue;
+    return command_failure(path,
+                           "the labels are not yes or no: %s takes numbers from 0 to 1, but there is %g; a last layer "
+                           "of several units with softmax is for more classes, --loss mean_squared_error for numbers",
+                           g->loss, values[i]);
+  }
+  return EXIT_SUCCESS;
+}
+
+static int check_labels(const goal *g, const helio_shape *output, const lesson *l, const char *path) {
+  int status = check_classes(g, output, l->y, path);
+  if (status == EXIT_SUCCESS) status = check_classes(g, output, l->test_y, path);
+  if (status == EXIT_SUCCESS) status = check_odds(g, l->y, path);
+  return status == EXIT_SUCCESS ? check_odds(g, l->test_y, path) : status;
+}
+
+/* A name that does not exist is a slip of the command line. */
+static int refuse_loss(const char *path) {
+  helio_error error = {.message = ""};
+  bool unknown = helio_error_take(&error) == HELIO_INVALID_ARGUMENT;
+  return (unknown ? command_usage_error : command_failure)(path, "%s", error.message);
 }
 
 int goal_choose(goal *g, helio_model *model, lesson *l, const char *loss, const char *path) {
   helio_shape output = {0};
-  char *activation = output_shape(model, l, &output) ? goal_activation(model) : NULL;
   helio_loss *given = loss ? helio_loss_named(loss) : NULL;
+  if (loss && !given) return refuse_loss(path);
+  char *activation = output_shape(model, l, &output) ? goal_activation(model) : NULL;
+  l->y = as_classes(l->y, &output);
+  l->test_y = as_classes(l->test_y, &output);
   if (!activation || helio_error_pending()) {
     free(activation);
     return command_library_failure(path);
@@ -152,8 +196,7 @@ int goal_choose(goal *g, helio_model *model, lesson *l, const char *loss, const 
   g->from_logits = strstr(g->loss, "crossentropy") && !probabilities;
   free(activation);
   choose_metrics(g);
-  int status = check_classes(g, &output, l->y, path);
-  if (status == EXIT_SUCCESS) status = check_classes(g, &output, l->test_y, path);
+  int status = check_labels(g, &output, l, path);
   if (status != EXIT_SUCCESS || is_sparse(g->loss)) return status;
   l->y = suit_labels(l->y, &output);
   l->test_y = suit_labels(l->test_y, &output);

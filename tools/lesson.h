@@ -12,6 +12,9 @@ typedef struct lesson {
   helio_type type;              /* that the model takes; 0: as the samples have it */
   double divisor;               /* of features: 255 for bytes that become numbers from 0 to 1; 0: none */
   int64_t words;                /* that texts are made of; 0: not known */
+  int label_column;             /* of the table, from 1 on; 0: the samples are of no table */
+  const char *label_name;       /* of that column; NULL: none has a name */
+  bool label_found;             /* by its name; else it is the last one */
 } lesson;
 
 int64_t lesson_count(const helio_array *samples); /* 0 for NULL */

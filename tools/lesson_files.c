@@ -9,10 +9,7 @@
 
 #include "command.h"
 #include "data.h"
-
-static bool is_table(const char *file) {
-  return command_ends_in(file, ".csv") || command_ends_in(file, ".tsv");
-}
+#include "table_file.h"
 
 /* ---- archives ---- */
 
@@ -59,17 +56,6 @@ bool lesson_file_has_lists(const char *file) {
 
 /* ---- tables ---- */
 
-/* The column of labels, −1: none has such a name. */
-static int label_column(const helio_csv *csv) {
-  static const char *const names[] = {"label", "class", "target", "y"};
-  for (int i = 0; i < helio_csv_columns(csv); i++) {
-    for (int k = 0; k < 4; k++) {
-      if (strcmp(helio_csv_name(csv, i), names[k]) == 0) return i;
-    }
-  }
-  return -1;
-}
-
 /* All columns but one as a matrix. */
 static helio_array *features_of(helio_csv *csv, int left_out) {
   int64_t rows = helio_csv_rows(csv), columns = helio_csv_columns(csv) - (left_out >= 0), at = 0;
@@ -89,31 +75,17 @@ static helio_array *features_of(helio_csv *csv, int left_out) {
   return matrix;
 }
 
-/* No column is called by a number. */
-static bool has_names(const helio_csv *csv) {
-  for (int i = 0; i < helio_csv_columns(csv); i++) {
-    char *end;
-    const char *name = helio_csv_name(csv, i);
-    strtod(name, &end);
-    if (end == name || *end) return true;
-  }
-  return false;
-}
-
-/* A table whose first line has only numbers begins with a sample. */
-static helio_csv *open_table(const char *file) {
-  char separator = command_ends_in(file, ".tsv") ? '\t' : ',';
-  helio_csv *csv = helio_read_csv(file, separator);
-  return !csv || has_names(csv) ? csv : helio_read_csv(file, separator, .no_header = true);
-}
-
 static int read_table(lesson *l, const char *file, const char *path) {
-  helio_csv *csv = open_table(file);
+  helio_csv *csv = table_file_open(file, false);
   if (!csv) return command_library_failure(path);
-  int label = label_column(csv), last = helio_csv_columns(csv) - 1;
+  int label = table_file_labels(csv), last = helio_csv_columns(csv) - 1;
   if (last < 1) return command_failure(path, "%s has %d column: features and a label are needed", file, last + 1);
-  l->x = features_of(csv, label >= 0 ? label : last);
-  l->y = helio_csv_column_at(csv, label >= 0 ? label : last);
+  int chosen = label >= 0 ? label : last;
+  l->label_found = label >= 0;
+  l->label_column = chosen + 1;
+  l->label_name = table_file_has_names(csv) ? helio_csv_name(csv, chosen) : NULL;
+  l->x = features_of(csv, chosen);
+  l->y = helio_csv_column_at(csv, chosen);
   return l->x && l->y ? EXIT_SUCCESS : command_library_failure(path);
 }
 
@@ -167,7 +139,7 @@ int lesson_read(lesson *l, const char *data, const helio_model *model, const cha
   int status = check_file(data, path);
   if (status != EXIT_SUCCESS) return status;
   if (command_ends_in(data, ".npz")) return read_archive(l, data, path);
-  if (is_table(data)) return read_table(l, data, path);
+  if (table_file_is(data)) return read_table(l, data, path);
   return command_usage_error(path, "--data takes an .npz, .csv or .tsv file or the name of a set here, not '%s'", data);
 }
 
@@ -180,13 +152,27 @@ static helio_array *inputs_of_archive(const char *file) {
   return inputs;
 }
 
-static helio_array *inputs_of_table(const char *file) {
-  helio_csv *csv = open_table(file);
-  return csv ? features_of(csv, label_column(csv)) : NULL;
+/* How many numbers the model takes of a sample; −1 where any number will do. */
+static int64_t width_of(const helio_model *model) {
+  helio_shape shape = helio_model_input_shape(model, 0);
+  int64_t width = shape.rank ? 1 : -1;
+  for (int i = 0; i < shape.rank; i++) width = width < 0 || shape.extent[i] < 0 ? -1 : width * shape.extent[i];
+  return width;
 }
 
-static helio_array *inputs_of(const char *file) {
-  if (is_table(file)) return inputs_of_table(file);
+/* With labels or without them: as many columns as the model takes are its inputs, and of one more the labels are left
+ * out, which are where training takes them from. */
+static helio_array *inputs_of_table(const char *file, const helio_model *model) {
+  helio_csv *csv = table_file_open(file, false);
+  if (!csv) return NULL;
+  int columns = helio_csv_columns(csv), labels = table_file_labels(csv);
+  int64_t width = width_of(model);
+  if (width == columns) return features_of(csv, -1);
+  return features_of(csv, labels < 0 && width == columns - 1 ? columns - 1 : labels);
+}
+
+static helio_array *inputs_of(const char *file, const helio_model *model) {
+  if (table_file_is(file)) return inputs_of_table(file, model);
   if (command_ends_in(file, ".npz")) return inputs_of_archive(file);
   return command_ends_in(file, ".npy") ? helio_read_npy(file) : helio_read_idx(file);
 }
@@ -196,6 +182,6 @@ int lesson_read_inputs(lesson *l, const char *data, const helio_model *model, co
   if (is_name(data)) return read_named(l, data, model, path);
   int status = check_file(data, path);
   if (status != EXIT_SUCCESS) return status;
-  l->test_x = inputs_of(data);
+  l->test_x = inputs_of(data, model);
   return l->test_x ? EXIT_SUCCESS : command_library_failure(path);
 }

@@ -6,8 +6,8 @@
 #include "lesson.h"
 
 /* Features and labels: an .npz file with x_train and y_train, or x and y, and, to validate, x_test and y_test, which
- * may also be all that there is; a .csv or .tsv file, whose labels are the column label, class, target or y, else the
- * last one; or a known set's name. */
+ * may also be all that there is; a .csv or .tsv file, whose labels are the column label, class, target or y, in any
+ * capitals and the first of these that there is, else the last one; or a known set's name. */
 int lesson_read(lesson *l, const char *data, const helio_model *model, const char *path);
 
 /* Features alone, as the samples for testing: IDX, .npy, .npz (x_test, x, or what there is alone), .csv, .tsv, or a

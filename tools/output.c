@@ -179,6 +179,25 @@ const char *output_bytes(char text[OUTPUT_BYTES], uint64_t bytes) {
   return text;
 }
 
+const char *output_printable(char *to, size_t size, const char *text) {
+  size_t length = strnlen(text, size);
+  if (length == size) {
+    length = size - 1;
+    while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) length--;
+  }
+  for (size_t i = 0; i < length; i++) {
+    unsigned char one = (unsigned char)text[i], before = i ? (unsigned char)text[i - 1] : 0;
+    bool control = one < 32 || one == 127 || (before == 0xC2 && one < 0xA0);
+    to[i] = control ? '?' : text[i];
+  }
+  to[length] = '\0';
+  return to;
+}
+
+double output_unsigned_nan(double value) {
+  return isnan(value) ? NAN : value;
+}
+
 /* ---------------------------------------------------------------------------------------------------------------------
  * JSON
  */

@@ -27,8 +27,15 @@ enum { OUTPUT_BYTES = 32 };
 /* "15.6 GiB", written to `text`, which is returned. */
 const char *output_bytes(char text[OUTPUT_BYTES], uint64_t bytes);
 
+/* The text without what would move the cursor or change colours, written to `to`, which is returned: files are not
+ * trusted. It is cut where it is too long, but not inside a character. */
+const char *output_printable(char *to, size_t size, const char *text);
+
 /* A JSON string. Bytes that are not UTF-8, as file names may have, become '?'. */
 json_t *output_text(const char *text);
+
+/* NaN has a sign that says nothing: it is left out where a number is printed. */
+double output_unsigned_nan(double value);
 
 /* A number; JSON has no word for those that are not finite: they are null. */
 json_t *output_number(double value);

@@ -33,6 +33,12 @@ static int load_file(const command_line *line, const char *word, helio_model **m
 }
 
 static int print(const command_line *line, helio_model *model) {
+  if (!line->values[JSON] && !helio_model_input_type(model, 0)) {
+    return command_failure(line->path,
+                           "%s says no shape of its input, from which the sizes of its layers follow: give the model a "
+                           "keras.Input(shape=…) first, or train it, by which the data say it",
+                           line->operands[0]);
+  }
   char *json = line->values[JSON] ? helio_model_to_json(model) : NULL;
   if (json) puts(json);
   if (!line->values[JSON]) helio_model_summary(model);

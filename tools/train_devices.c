@@ -41,17 +41,20 @@ static int read_weights(const char *text, double *weights, const char *path) {
   return count ? EXIT_SUCCESS : command_usage_error(path, "--weights needs a number for each device, as 3,1");
 }
 
-/* The same words as in the environment, which the library reads when it starts. */
+/* The same words as in the environment, which the library reads when it starts. Of that variable it complains by its
+ * name, in whose place stands the option, and of other ones as well, which the option must not be blamed for. */
 static int start(const device_options *o, const char *path) {
-  helio_error error;
+  static const char variable[] = "HELIO_LOGICAL_DEVICES: ";
+  helio_error error = {.message = ""};
   if (o->logical && !*o->logical) return command_usage_error(path, "--logical needs a value, as cpu:0=2");
   if (o->logical && setenv("HELIO_LOGICAL_DEVICES", o->logical, 1) != 0) {
     return command_failure(path, "out of memory");
   }
   if (helio_init() == HELIO_OK) return EXIT_SUCCESS;
-  if (!o->logical) return command_library_failure(path);
   helio_error_take(&error);
-  return command_failure(path, "--logical %s: %s", o->logical, error.message);
+  bool by_option = o->logical && strncmp(error.message, variable, strlen(variable)) == 0;
+  if (!by_option) return command_failure(path, "%s", error.message);
+  return command_failure(path, "--logical %s: %s", o->logical, error.message + strlen(variable));
 }
 
 /* The devices that helio_mirrored() would take of itself: all of the preferred kind. */

@@ -236,6 +236,20 @@ static int find_column(const helio_csv *csv, const char *name) {
   return found;
 }
 
+/* The first cell that is no number tells whether one is wrong or the column was never meant to have any. */
+static void fail_text(const helio_csv *csv, int column) {
+  double real;
+  const char *name = helio_csv_name(csv, column);
+  for (int64_t row = csv->first; row < csv->cut.rows; row++) {
+    const char *text = hi_csv_cell(&csv->cut, row, column);
+    if (is_missing(text) || parse_real(csv, text, &real)) continue;
+    hi_fail_plainly(HELIO_INVALID_ARGUMENT, "%s: column %d (%.100s) is text, not numbers: line %lld has \"%.100s\"",
+                    csv->path, column + 1, name, (long long)csv->cut.lines[row], text);
+    return;
+  }
+  hi_fail_plainly(HELIO_INVALID_ARGUMENT, "%s: column %d (%.100s) is empty", csv->path, column + 1, name);
+}
+
 static helio_array *read_column(helio_csv *csv, int column) {
   void *data;
   helio_type type = csv->types[column];
@@ -245,8 +259,7 @@ static helio_array *read_column(helio_csv *csv, int column) {
     return NULL;
   }
   if (!type) {
-    hi_fail_plainly(HELIO_INVALID_ARGUMENT, "%s: column %d (%.100s) is text, not numbers", csv->path, column + 1,
-                    helio_csv_name(csv, column));
+    fail_text(csv, column);
     return NULL;
   }
   helio_array *array = hi_array_new(type, &HELIO_SHAPE(helio_csv_rows(csv)), &data);

@@ -88,6 +88,7 @@ char *helio_data_cache(void) {
 
 typedef struct paths {
   char at[HI_IDX_FILES][PATH_MAX];
+  char missing[PATH_MAX]; /* the file that a set lacks of which others are there; "": there is no such set */
 } paths;
 
 static bool exists(char *path, const char *folder, const char *inner, const char *name, const char *ending) {
@@ -98,16 +99,20 @@ static bool exists(char *path, const char *folder, const char *inner, const char
 /* How many files the set has in a folder, 0: it is not there, or not whole. `inner` is "" for the folder itself, where
  * IDX files count only if somebody asked for just that folder: all sets of images have files of these names. */
 static int look_in(const hi_known_set *set, const char *folder, const char *inner, bool asked_for, paths *found) {
-  int there = 0;
+  int there = 0, absent = 0;
   for (int i = 0; i < HI_IDX_FILES && !set->texts && (*inner || asked_for); i++) {
-    there += exists(found->at[i], folder, inner, idx_names[i], "") ||
-             exists(found->at[i], folder, inner, idx_names[i], ".gz");
+    bool has = exists(found->at[i], folder, inner, idx_names[i], "") ||
+               exists(found->at[i], folder, inner, idx_names[i], ".gz");
+    there += has;
+    if (!has) absent = i;
   }
   if (there == HI_IDX_FILES) return there;
+  if (there > 0 && !*found->missing) exists(found->missing, folder, inner, idx_names[absent], "");
   return exists(found->at[0], folder, inner, set->archive, "");
 }
 
-static void fail_absent(const hi_known_set *set, char *const *folders) {
+/* Who has most of a set looks for what is wrong with the rest, and not for the set. */
+static void fail_absent(const hi_known_set *set, char *const *folders, const char *missing) {
   char places[1200] = "", install[200];
   size_t length = 0;
   for (; *folders && length < sizeof places; folders++) {
@@ -120,6 +125,12 @@ static void fail_absent(const hi_known_set *set, char *const *folders) {
              "helio data get %s or, where it is in a folder already, helio data get %s --from FOLDER", set->name,
              set->name);
   }
+  if (*missing) {
+    hi_fail(HELIO_IO_FAILURE,
+            "%s is not whole: %.1000s is missing or cannot be read, with .gz as well. To have it: helio data get %s",
+            set->name, missing, set->name);
+    return;
+  }
   hi_fail(HELIO_IO_FAILURE, "%s was not found in %s, nor in a folder %s of these. To have it: %s", set->name, places,
           set->name, install);
 }
@@ -127,13 +138,14 @@ static void fail_absent(const hi_known_set *set, char *const *folders) {
 static char **find(const hi_known_set *set, char *const *folders, bool first_asked_for, paths *found) {
   const char *list[HI_IDX_FILES];
   int count = 0;
+  *found->missing = '\0';
   for (int i = 0; folders[i] && count == 0; i++) {
     count = look_in(set, folders[i], set->name, false, found);
     if (count == 0) count = look_in(set, folders[i], "", i == 0 && first_asked_for, found);
   }
   for (int i = 0; i < count; i++) list[i] = found->at[i];
   if (count) return hi_list_of(list, count);
-  fail_absent(set, folders);
+  fail_absent(set, folders, found->missing);
   return NULL;
 }
 

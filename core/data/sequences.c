@@ -67,16 +67,27 @@ helio_sequences *hi_sequences_finish(hi_sequences_writer *writer) {
   return sequences;
 }
 
-helio_sequences *helio_sequences_of(const int32_t *values, const int64_t *lengths, int64_t count) {
-  hi_sequences_writer writer = {.starts = NULL};
-  if (hi_enter_unstarted(__func__)) return NULL;
+/* A sum that no memory could hold is none that somebody has counted. */
+static void check_lengths(const int32_t *values, const int64_t *lengths, int64_t count) {
+  int64_t total = 0;
   if (count < 0 || (count && !lengths)) hi_fail(HELIO_INVALID_ARGUMENT, "lengths is NULL, or count negative");
   for (int64_t i = 0; i < count && !helio_error_pending(); i++) {
     if (lengths[i] < 0 || (lengths[i] && !values)) {
       hi_fail(HELIO_INVALID_ARGUMENT, "sequence %lld has the length %lld%s", (long long)i, (long long)lengths[i],
               values ? "" : ", and values is NULL");
+    } else if (__builtin_add_overflow(total, lengths[i], &total) || total > PTRDIFF_MAX / (int64_t)sizeof *values) {
+      hi_fail(HELIO_INVALID_ARGUMENT, "sequence %lld has the length %lld, which is not valid or too large",
+              (long long)i, (long long)lengths[i]);
     }
-    bool good = !helio_error_pending() && hi_sequences_begin(&writer);
+  }
+}
+
+helio_sequences *helio_sequences_of(const int32_t *values, const int64_t *lengths, int64_t count) {
+  hi_sequences_writer writer = {.starts = NULL};
+  if (hi_enter_unstarted(__func__)) return NULL;
+  check_lengths(values, lengths, count);
+  for (int64_t i = 0; i < count && !helio_error_pending(); i++) {
+    bool good = hi_sequences_begin(&writer);
     for (int64_t j = 0; good && j < lengths[i]; j++) good = hi_sequences_add(&writer, *values++);
   }
   if (!helio_error_pending()) return hi_sequences_finish(&writer);

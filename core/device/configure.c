@@ -166,8 +166,7 @@ static helio_status show_from_environment(void) {
     char name[HI_NAME_LENGTH];
     size_t span = strcspn(text, ",");
     if (span > 0) {
-      if (span >= sizeof name || count == 64)
-        return hi_fail(HELIO_INVALID_ARGUMENT, "HELIO_VISIBLE_DEVICES is too long");
+      if (span >= sizeof name || count == 64) return hi_fail(HELIO_INVALID_ARGUMENT, "the list is too long");
       memcpy(name, text, span);
       name[span] = 0;
       chosen[count] = physical_named(name);
@@ -188,8 +187,7 @@ static helio_status split_as_written(hi_physical *physical, const char *text, si
   for (const char *end = text + length; text <= end;) {
     size_t span = strcspn(text, ",;");
     if (given == 64 || !hi_parse_size(text, span, true, &limits[given++])) {
-      return hi_fail(HELIO_INVALID_ARGUMENT,
-                     "HELIO_LOGICAL_DEVICES: '%.*s' is neither a number of devices nor a size with a suffix, as 1024M",
+      return hi_fail(HELIO_INVALID_ARGUMENT, "'%.*s' is neither a number of devices nor a size with a suffix, as 1024M",
                      (int)span, text);
     }
     text += span + 1;
@@ -204,8 +202,7 @@ static helio_status split_from_environment(void) {
     size_t span = strcspn(text, ";"), length = strcspn(text, "=;");
     if (span > 0) {
       if (length == span || length >= sizeof name) {
-        return hi_fail(HELIO_INVALID_ARGUMENT, "HELIO_LOGICAL_DEVICES: '%.*s' is not of the form gpu:0=1024M,1024M",
-                       (int)span, text);
+        return hi_fail(HELIO_INVALID_ARGUMENT, "'%.*s' is not of the form gpu:0=1024M,1024M", (int)span, text);
       }
       memcpy(name, text, length);
       name[length] = 0;
@@ -219,14 +216,20 @@ static helio_status split_from_environment(void) {
   return HELIO_OK;
 }
 
+/* What is wrong came from no call: only the variable's name leads to where it was set. */
+static helio_status told_of(hi_setting setting, helio_status status) {
+  if (status) hi_error_prefix("%s: ", hi_environment_name(setting));
+  return status;
+}
+
 helio_status hi_configure_from_environment(void) {
   bool growth = hi_environment_number(HI_MEMORY_GROWTH);
   uint64_t limit = hi_environment_number(HI_MEMORY_LIMIT);
   double fraction = hi_environment_fraction(HI_MEMORY_FRACTION);
   memory_change change = {.growth = &growth, .limit = &limit, .fraction = &fraction};
   helio_status status = change_memory(NULL, &change);
-  if (!status) status = show_from_environment();
-  return status ? status : split_from_environment();
+  if (!status) status = told_of(HI_VISIBLE_DEVICES, show_from_environment());
+  return status ? status : told_of(HI_LOGICAL_DEVICES, split_from_environment());
 }
 
 /* ---- looking and waiting ---- */

@@ -96,8 +96,9 @@ static helio_status conv_shape(const helio_layer *layer, const helio_shape *inpu
                    (long long)channels, o->groups, hi_known_text(inputs, text));
   }
   *result = inputs[0];
+  status = hi_window_places(&window, result);
   result->extent[window.axes + 1] = o->filters;
-  return hi_window_places(&window, result);
+  return status;
 }
 
 static helio_status conv_build(helio_layer *layer, const helio_shape *inputs, int count) {
@@ -148,8 +149,9 @@ static helio_status depthwise_shape(const helio_layer *layer, const helio_shape 
   helio_status status = hi_expect_rank(inputs, 4, axes_text(2));
   if (status) return status;
   *result = inputs[0];
+  status = hi_window_places(&window, result);
   result->extent[3] = hi_extent_times(result->extent[3], o->depth_multiplier);
-  return hi_window_places(&window, result);
+  return status;
 }
 
 static helio_status depthwise_build(helio_layer *layer, const helio_shape *inputs, int count) {

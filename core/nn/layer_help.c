@@ -135,14 +135,15 @@ helio_status hi_shape_of_input(const helio_layer *layer, const helio_shape *inpu
 
 helio_status hi_window_places(const hi_window *window, helio_shape *shape) {
   char text[HI_SHAPE_TEXT];
+  const helio_shape input = *shape;
   for (int i = 0; i < window->axes; i++) {
-    int64_t extent = shape->extent[1 + i], stride = window->stride[i];
+    int64_t extent = input.extent[1 + i], stride = window->stride[i];
     if (extent == HI_ANY) continue;
     bool padded = window->padding == HELIO_SAME || window->padding == HELIO_CAUSAL;
     int64_t covered = padded ? 1 : (int64_t)(window->extent[i] - 1) * window->dilation[i] + 1;
     if (extent < covered) {
       return hi_fail(HELIO_INVALID_ARGUMENT, "a window of %lld does not fit into axis %d of the input's shape %s",
-                     (long long)covered, 1 + i, hi_known_text(shape, text));
+                     (long long)covered, 1 + i, hi_known_text(&input, text));
     }
     shape->extent[1 + i] = (extent - covered) / stride + 1;
   }

@@ -176,7 +176,8 @@ static helio_status assign_all(const helio_variables *weights, helio_tensor *con
 helio_status helio_set_weights(helio_model *model, helio_tensor *const *values, int count) {
   const helio_variables *weights = helio_weights(model);
   if (!weights) return helio_error_pending();
-  if (count != weights->count || !values) {
+  if (!values) return hi_fail(HELIO_INVALID_ARGUMENT, "values is NULL");
+  if (count != weights->count) {
     return hi_fail(HELIO_INVALID_ARGUMENT, "%s has %d weights, %d are given", model->title, weights->count, count);
   }
   for (int i = 0; i < count; i++) {

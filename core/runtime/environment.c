@@ -146,6 +146,15 @@ static bool parse_choice(const char *choices, char *text, uint64_t *number) {
   }
 }
 
+/* A number that has too many digits to be read is too large, and no less a number. */
+static const char *parse_integer(entry *e, const char *text) {
+  size_t length = strlen(text);
+  if (length == 0 || strspn(text, "0123456789") < length) return "a number that is not negative";
+  if (hi_parse_number(text, length, &e->number) && e->number <= e->most) return NULL;
+  snprintf(e->bound, sizeof e->bound, "at most %" PRIu64, e->most);
+  return e->bound;
+}
+
 /* NULL if the value is good, else what it should be. */
 static const char *parse_value(entry *e) {
   char *text = (char *)e->info.value;
@@ -155,8 +164,7 @@ static const char *parse_value(entry *e) {
   case FLAG:
     return parse_flag(text, &e->number) ? NULL : "0 or 1";
   case INTEGER:
-    if (!hi_parse_number(text, strlen(text), &e->number)) return "a number that is not negative";
-    return e->number <= e->most ? NULL : e->bound;
+    return parse_integer(e, text);
   case SIZE:
     return hi_parse_size(text, strlen(text), false, &e->number) ? NULL : "a size such as 512M or 2G";
   case FRACTION:
@@ -215,7 +223,6 @@ helio_status hi_environment_start(void) {
     }
     append(e);
     e->most = core_settings[i].most;
-    snprintf(e->bound, sizeof e->bound, "at most %" PRIu64, e->most);
     const char *expected = parse_value(e);
     if (expected) {
       hi_fail(HELIO_INVALID_ARGUMENT, "%s=%s: expected %s", e->info.name, e->info.value, expected);
@@ -229,6 +236,10 @@ helio_status hi_environment_start(void) {
 void hi_environment_finish(void) {
   while (entry_count > 0) entry_free(entries[--entry_count]);
   refused_count = 0;
+}
+
+const char *hi_environment_name(hi_setting setting) {
+  return entries[setting]->info.name;
 }
 
 const char *hi_environment_text(hi_setting setting) {

@@ -63,6 +63,7 @@ helio_status hi_environment_start(void);
 void hi_environment_finish(void);
 
 /* The core's settings. Flags and integers, sizes in bytes and seconds in milliseconds are read by …_number. */
+const char *hi_environment_name(hi_setting setting); /* "HELIO_LOG" */
 const char *hi_environment_text(hi_setting setting);
 uint64_t hi_environment_number(hi_setting setting);
 double hi_environment_fraction(hi_setting setting);

@@ -352,7 +352,8 @@ char *hi_bar_summary(const hi_bar_totals *totals) {
   double seconds = time_of(totals->seconds);
   put(&made, "%" PRId64 " epoch%s in ", totals->epochs, totals->epochs == 1 ? "" : "s");
   put_seconds(&made, seconds);
-  put_rate(&made, seconds > 0 ? (double)totals->samples / seconds : 0);
+  double training = seconds - time_of(totals->validation);
+  put_rate(&made, training > 0 ? (double)totals->samples / training : 0);
   if (totals->replicas > 1) put_replicas(&made, totals);
   put(&made, "\n");
   return text_end(&made);

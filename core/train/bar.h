@@ -39,6 +39,7 @@ typedef struct hi_bar_totals {
   int64_t epochs;                /* how many were finished */
   int64_t samples;               /* that were trained on, by all replicas */
   double seconds;                /* all in all */
+  double validation;             /* seconds of these that no sample was trained on in: they slow no training down */
   int replicas;                  /* what follows is shown for several only */
   double compute, reduce, input; /* seconds that replicas spent with each, added up over them; all 0: not known */
   double efficiency;             /* samples/s through replicas × samples/s of one; 0: not known */

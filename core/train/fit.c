@@ -28,6 +28,7 @@ typedef struct fitting {
   int64_t resumed;                      /* steps of this epoch that were taken before the training went on */
   int folders_made;                     /* for checkpoints */
   bool warned;                          /* that there are no checkpoints of it any more */
+  bool looked;                          /* whether there is anything to train */
   bool heeds_signals;
   int signal;          /* that ends it; 0: none */
   bool stopped_inside; /* behind a step of the epoch under way, by a callback or a signal */
@@ -56,6 +57,7 @@ static helio_status is_sound(fitting *f, bool *sound) {
   helio_status status = hi_logs_find(f->pass.training.logs, "loss", &loss, &found);
   *sound = isfinite(loss);
   if (status || *sound || f->warned) return status;
+  if (isnan(loss)) loss = NAN; /* whose sign says nothing */
   hi_log(HELIO_LOG_WARNING, "the loss is %g: no checkpoint is written, those that there are stay", loss);
   f->warned = true;
   return HELIO_OK;
@@ -135,14 +137,15 @@ static helio_status go_to_data(fitting *f, const hi_snapshot_place *place) {
   if (status != HELIO_INVALID_ARGUMENT) return status;
   if (place->step > 0) {
     hi_error_prefix(
-        "the checkpoint is of step %lld of an epoch, and the data are other ones than there (go on with the "
-        "same dataset and batch size, or from the end of an epoch): ",
+        "the checkpoint is of step %lld of an epoch, and the data are other ones than there, or in another "
+        "order (go on with the same dataset, batch size, seed and shuffling, or from the end of an epoch): ",
         (long long)place->step);
     return status;
   }
   helio_error_take(&cause);
   hi_log(HELIO_LOG_WARNING,
-         "the data are not those that the training was begun with, and are read from their beginning: %s",
+         "the data are not those that the training was begun with, or in another order (by the batch size, the seed or "
+         "shuffling), and are read from their beginning: %s",
          cause.message);
   return HELIO_OK;
 }
@@ -190,8 +193,21 @@ static helio_status begin_checkpoints(fitting *f) {
 
 /* ---- one epoch ---- */
 
+/* Behind the first step, because before it a model may have no variables yet. */
+static helio_status warn_of_nothing_to_train(fitting *f) {
+  if (f->looked) return HELIO_OK;
+  f->looked = true;
+  const helio_variables *variables = helio_trainable_variables(f->options->model);
+  if (variables && variables->count == 0) {
+    hi_log(HELIO_LOG_WARNING, "The model does not have any trainable weights.");
+  }
+  return helio_error_pending();
+}
+
 static helio_status behind_step(hi_pass *pass, void *user, helio_values *outputs) {
   helio_training *t = &pass->training;
+  helio_status looked = warn_of_nothing_to_train(user);
+  if (looked) return looked;
   t->total_steps++;
   hi_logs_forget(t->logs);
   t->batch_logs = hi_logs_new(pass->strategy);

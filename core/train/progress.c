@@ -143,6 +143,7 @@ static helio_status train_end(void *user, helio_training *t) {
   hi_bar_totals totals = {.epochs = p->epochs,
                           .samples = t->samples,
                           .seconds = t->seconds,
+                          .validation = t->validation_seconds,
                           .replicas = replicas,
                           .compute = replicas * compute,
                           .reduce = replicas * t->reduce_seconds,

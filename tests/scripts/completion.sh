@@ -95,7 +95,7 @@ expect_status 0 data list --json
 expect_json
 # shellcheck disable=SC2046 # several words are meant
 expect_offer "helio data get " $(sed -n 's/^      "name": "\(.*\)",$/\1/p' "$work/out")
-expect_error 1 "there is no loss 'qqqq'; there are " train linear --loss qqqq
+expect_error 2 "there is no loss 'qqqq'; there are " train linear --loss qqqq
 # shellcheck disable=SC2046
 expect_offer "helio eval --loss " $(sed -n 's/.*; there are //p' "$work/err" | tr -d ,)
 

@@ -79,6 +79,9 @@ expect_json "data[0]['rows'] == 3 and [p['type'] for p in data[0]['parts']] == [
 expect_json "data[0]['parts'][2]['cells'] == ['a', 'b, c', '\x1b[31md']"
 expect_status 0 data show --no-header "$work/table.csv"
 expect_output "4 rows of 3 columns"
+printf '1,\n3,4\n' >"$work/nameless.csv" # as for training
+expect_status 0 data show --json "$work/nameless.csv"
+expect_json "data[0]['rows'] == 2 and [p['name'] for p in data[0]['parts']] == ['0', '1']"
 tr , '\t' <"$work/table.csv" >"$work/table.tsv"
 expect_status 0 data show "$work/table.tsv"
 expect_output "tsv, 3 rows of 3 columns"

@@ -65,15 +65,18 @@ expect_error 2 "for several devices, but there is one" train linear --logical cp
 # --- What cannot be done ---------------------------------------------------------------------------------------------
 
 expect_refusal 1 "'helio devices' lists those that there are" train linear --devices cpu:9 --save "$work/out-dir/m.safetensors"
-expect_error 1 "--logical cpu0:" train linear --logical cpu0
+expect_error 1 "helio train: --logical cpu0: 'cpu0' is not of the form" train linear --logical cpu0
+expect_error 1 "helio train: --logical tpu:0=2: there is no physical device 'tpu:0'" train linear --logical tpu:0=2
+HELIO_TIMEOUT=-1 expect_error 1 "helio train: HELIO_TIMEOUT=-1: expected seconds" train linear --logical cpu:0=2
+HELIO_VISIBLE_DEVICES=gpu:9 expect_error 1 "HELIO_VISIBLE_DEVICES: there is no physical device 'gpu:9'" train linear
 expect_error 1 "1 weights are given for 2 replicas" train linear --logical cpu:0=2 --weights 1
 expect_error 1 "there is no collective locl; did you mean local?" train linear --logical cpu:0=2 --collective locl
 expect_error 1 "there is no collective rign; did you mean ring?" train linear --collective rign
 expect_error 2 "give it a name that ends in .svg, not '$work/a.png'" train linear --plot "$work/a.png"
 expect_error 2 "--save: a name of a file has at most" train linear --save "$work/$(printf 'a%.0s' $(seq 300)).safetensors"
 expect_error 2 "--save writes a .safetensors file: give it a name that ends so, not '$work/m.h5'" train linear --save "$work/m.h5"
-expect_error 1 "there is no loss 'msee'; did you mean 'mse'?" train linear --loss msee
-expect_error 1 "there is no loss 'foo'; there are mean_squared_error, mean_absolute_error, " train linear --loss foo
+expect_error 2 "there is no loss 'msee'; did you mean 'mse'?" train linear --loss msee
+expect_error 2 "there is no loss 'foo'; there are mean_squared_error, mean_absolute_error, " train linear --loss foo
 expect_error 1 "helio data get mnist" train mnist
 expect_error 1 "--data $work/none: No such file or directory" train mnist --data "$work/none"
 expect_error 1 "helio data get mnist" train mnist --data "$work/out-dir"
@@ -174,6 +177,9 @@ expect_json "data['collective'] == 'reduce-to-one' and data['steps'] == 3 and da
 expect_status 0 train linear --lr 1e30
 expect_output "loss nan"
 grep -q "warning: the loss is no number any more; a smaller --lr may help" "$work/err" || fail "no warning: $(cat "$work/err")"
+expect_status 0 train linear --lr 1e30 --checkpoint "$work/no-numbers"
+grep -q "WARNING:helio:the loss is nan: no checkpoint is written" "$work/err" || fail "-nan: $(cat "$work/err")"
+if grep -q "^checkpoints:" "$work/out"; then fail "checkpoints are promised of a loss that is no number"; fi
 echo good >"$work/good.safetensors"
 expect_status 1 train linear --lr 1e30 --quiet --save "$work/good.safetensors"
 grep -q "the model was not saved: it can only say NaN" "$work/err" || fail "no reason: $(cat "$work/err")"
@@ -310,8 +316,15 @@ for signal in INT:130 TERM:143; do
 done
 # It goes on with the rate of its checkpoint, or with one that is asked for.
 expect_status 0 train linear --steps 3 --lr 0.01 --checkpoint "$work/rate" --quiet
-expect_status 0 train linear --steps 5 --checkpoint "$work/rate" --resume --log "$work/log" --quiet
+expect_status 0 train linear --steps 5 --checkpoint "$work/rate" --resume --log "$work/log"
+expect_output "sgd with a rate of 0.2, or with the one of the checkpoint that it goes on from"
+expect_output "It goes on with a rate of 0.01"
 grep -q '^{"epoch".*"learning_rate": 0.01[,0-9]' "$work/log" || fail "it went on with another rate: $(tail -n 1 "$work/log")"
+for other in "--seed 9" --no-shuffle; do
+  # shellcheck disable=SC2086
+  expect_status 1 train linear --steps 7 --checkpoint "$work/rate" --resume --quiet $other
+  grep -qF "go on with the same dataset, batch size, seed and shuffling" "$work/err" || fail "$other: $(cat "$work/err")"
+done
 expect_status 0 train linear --steps 7 --lr 0.2 --checkpoint "$work/rate" --resume --log "$work/log" --quiet
 # A checkpoint is no model, and nobody has to guess what to do with one.
 for arguments in "eval" "train linear --quiet --init"; do
@@ -465,10 +478,34 @@ for form in "2 softmax:sparse_categorical_crossentropy (" "2 linear:sparse_categ
     *) expect_json "data[0]['class'] == 0 and data[399]['class'] == 1 and data[399]['probability'] > 0.9" ;;
   esac
 done
+# Which column the labels are is told; capitals make no other name, and y may be a feature.
+awk -F, -v OFS=, '{ print $3, $1, $2 }' "$work/sides.csv" | sed '1s/.*/ Label,x,y/' >"$work/capital.csv"
+expect_status 0 train --model "$work/own.json" --data "$work/capital.csv" --lr 0.05 --save "$work/capital.safetensors"
+expect_output "labels: column 1 ( Label)"
+expect_status 0 eval "$work/capital.safetensors" --data "$work/capital.csv" --json
+expect_json "data['accuracy'] > 0.95"
+printf 'a,b,\033[31mc\n1,2,0\n3,4,1\n' >"$work/last.csv"
+expect_status 0 train --model "$work/own.json" --data "$work/last.csv" --epochs 1
+expect_output "labels: column 3 (?[31mc), the last one: none is called label, class, target or y"
 # A table without a line of names begins with a sample.
 tail -n +2 "$work/sides.csv" >"$work/nameless.csv"
 expect_status 0 eval "$work/own.safetensors" --data "$work/nameless.csv" --json
 expect_json "data['accuracy'] > 0.95 and data['samples'] == 400"
+expect_status 0 train --model "$work/own.json" --data "$work/nameless.csv" --epochs 1
+expect_output "labels: column 3, the last one: there is no line of names"
+# What it is to predict may have labels or none, and a line of names or none.
+expect_status 0 predict "$work/own.safetensors" --data "$work/sides.csv" --json
+cp "$work/out" "$work/predicted"
+cut -d, -f1,2 "$work/sides.csv" | sed '1s/.*/x,y/' >"$work/features.csv"
+tail -n +2 "$work/features.csv" >"$work/bare.csv"
+for table in nameless features bare; do
+  expect_status 0 predict "$work/own.safetensors" --data "$work/$table.csv" --json
+  cmp -s "$work/out" "$work/predicted" || fail "$table.csv is predicted otherwise: $(head -c 200 "$work/err")"
+done
+sed '2s/^[^,]*/nan/' "$work/sides.csv" >"$work/nan.csv"
+expect_status 0 eval "$work/own.safetensors" --data "$work/nan.csv"
+expect_output "loss nan"
+grep -q "warning: the loss is no number: the model or the data" "$work/err" || fail "no warning: $(cat "$work/err")"
 expect_error 2 "own was trained by no recipe: --data FILE gives it samples" eval "$work/own.safetensors"
 own_model 1 linear >"$work/own.json"
 expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --json
@@ -477,10 +514,13 @@ expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --loss ma
 expect_output "mean_absolute_error, adam"
 # An architecture that says no shape, on two devices; and what files may have wrong.
 own_model 1 linear | grep -v InputLayer >"$work/shapeless.json"
+expect_error 1 "$work/shapeless.json says no shape of its input, from which the sizes of its layers follow: give the" \
+  summary "$work/shapeless.json"
+expect_status 0 summary "$work/shapeless.json" --json
 expect_status 0 train --model "$work/shapeless.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --logical cpu:0=2 --json
 expect_json "data['loss'] < 1e-3 and len(data['devices']) == 2"
 printf 'a,b,label\n1,x,0\n2,y,1\n' >"$work/words.csv"
-expect_error 1 "$work/words.csv" train --model "$work/own.json" --data "$work/words.csv"
+expect_error 1 "$work/words.csv: column 2 (b) is text, not numbers: line 2 has \"x\"" train --model "$work/own.json" --data "$work/words.csv"
 printf 'a,b,label\n' >"$work/empty.csv"
 expect_error 1 "$work/empty.csv: there are no rows in it but the line of names" \
   train --model "$work/own.json" --data "$work/empty.csv"
@@ -498,11 +538,21 @@ HELIO_MEMORY_LIMIT=64M expect_error 1 \
   summary "$work/two.json"
 own_model 2 softmax >"$work/two.json"
 printf '%s\n' a,b,label 1,2,0 3,4,0.5 >"$work/half.csv"
-expect_error 1 "the labels are not classes: the model tells 2 of them, whole numbers from 0 to 1, but there is 0.5" \
+expect_error 1 "the labels are not classes: the model tells 2 of them, whole numbers from 0 to 1, but there is 0.5; \
+a model whose last layer has one unit, without softmax, is for numbers" \
   train --model "$work/two.json" --data "$work/half.csv"
+# Yes or no is from 0 to 1; of what is more the loss would fall without end.
+own_model 1 sigmoid >"$work/odds.json"
+expect_status 0 train --model "$work/odds.json" --data "$work/half.csv" --epochs 1
+printf '%s\n' a,b,label 1,2,0 3,4,7 >"$work/seven.csv"
+expect_error 1 "the labels are not yes or no: binary_crossentropy takes numbers from 0 to 1, but there is 7; a last layer of" \
+  train --model "$work/odds.json" --data "$work/seven.csv"
+expect_status 0 train --model "$work/odds.json" --data "$work/seven.csv" --epochs 1 --loss mean_squared_error
 printf '%s\n' a,b,label 1,2,0.0 3,4,1.0 >"$work/half.csv"
-expect_error 1 "the labels are float32: classes are whole numbers of an integer type, from 0 to 1" \
-  train --model "$work/two.json" --data "$work/half.csv"
+expect_status 0 train --model "$work/two.json" --data "$work/half.csv" --epochs 1
+expect_output "sparse_categorical_crossentropy ("
+expect_error 1 "the labels are numbers of classes: --loss sparse_categorical_crossentropy takes these, categorical_cross" \
+  train --model "$work/two.json" --data "$work/half.csv" --loss categorical_crossentropy
 expect_error 1 "has neither x_train and y_train nor x and y" train --model "$work/own.json" --data "$golden/data/deflated.npz"
 if python3 -c '' 2>/dev/null; then
   # Functional ones, as Keras 3 has written them.

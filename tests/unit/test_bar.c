@@ -520,6 +520,8 @@ static void test_summary(void **state) {
                  "2 epochs in 1:02:03, 3.2 samples/s\n");
   assert_summary(&(hi_bar_totals){.epochs = 2, .seconds = 125, .samples = 125000000},
                  "2 epochs in 2:05, 1,000,000 samples/s\n");
+  assert_summary(&(hi_bar_totals){.epochs = 1, .seconds = 10, .validation = 8, .samples = 2000},
+                 "1 epoch in 10.0 s, 1,000 samples/s\n");
 }
 
 int main(void) {

@@ -69,6 +69,17 @@ static void test_columns_by_number(void **state) {
   expect_error(HELIO_INVALID_ARGUMENT, "there is no column 2");
 }
 
+/* One cell that is wrong is named: nobody finds it among thousands. */
+static void test_cell_that_is_no_number(void **state) {
+  (void)state;
+  helio_csv *csv = READ("a,b\n1.5,\n2,\n0x3,\n4,\n");
+  assert_made(csv);
+  assert_null(helio_csv_column(csv, "a"));
+  expect_error(HELIO_INVALID_ARGUMENT, "t.csv: column 1 (a) is text, not numbers: line 4 has \"0x3\"");
+  assert_null(helio_csv_column(csv, "b"));
+  expect_error(HELIO_INVALID_ARGUMENT, "t.csv: column 2 (b) is empty");
+}
+
 static void test_columns_that_are_not_there(void **state) {
   (void)state;
   helio_csv *csv = READ("a,b,a\n1,x,2\n");
@@ -220,6 +231,7 @@ int main(void) {
       POOL_TEST(test_header_and_types),
       POOL_TEST(test_table_of_python),
       POOL_TEST(test_columns_by_number),
+      POOL_TEST(test_cell_that_is_no_number),
       POOL_TEST(test_columns_that_are_not_there),
       POOL_TEST(test_line_ends),
       POOL_TEST(test_files_with_nothing_in_them),

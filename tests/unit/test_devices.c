@@ -245,7 +245,7 @@ static void test_splits_that_are_none(void **state) {
       {"=2", HELIO_INVALID_ARGUMENT, "'' is not the name of a device"},
       {"c p u=2", HELIO_INVALID_ARGUMENT, "'c p u' is not the name of a device"},
       {"cpu:1=2", HELIO_NO_DEVICE, "there is no physical device 'cpu:1'"},
-      {"tpu:0=2", HELIO_NO_DEVICE, "there is no physical device 'tpu:0'"},
+      {"tpu:0=2", HELIO_NO_DEVICE, "HELIO_LOGICAL_DEVICES: there is no physical device 'tpu:0'"},
       {"cpu:0=2;gpu:9=2", HELIO_NO_DEVICE, "there is no physical device 'gpu:9'"},
   };
   (void)state;
@@ -588,7 +588,8 @@ static void test_visible_devices_that_are_none(void **state) {
       {"cpu:0,/device:CPU:0", HELIO_INVALID_ARGUMENT, "is named twice"},
       {"gpu:7", HELIO_NO_DEVICE, "there is no physical device 'gpu:7'"},
       {"cpu:0,tpu:0", HELIO_NO_DEVICE, "there is no physical device 'tpu:0'"},
-      {"0", HELIO_NO_DEVICE, "there is no physical device '0'"}, /* as CUDA_VISIBLE_DEVICES has it */
+      {"0", HELIO_NO_DEVICE,
+       "HELIO_VISIBLE_DEVICES: there is no physical device '0'"}, /* as CUDA_VISIBLE_DEVICES has it */
       {"cpu:0;cpu:1", HELIO_INVALID_ARGUMENT, "is not the name of a device"},
       {"cpu:x", HELIO_INVALID_ARGUMENT, "is not the name of a device"},
   };

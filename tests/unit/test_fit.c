@@ -715,6 +715,21 @@ static void data_that_run_out(void **state) {
   }
 }
 
+/* It trains all the same, as in Keras, but nobody should wonder why the loss stays. */
+static void nothing_to_train(void **state) {
+  (void)state;
+  start_wrapped("");
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_model();
+    assert_made(helio_fit(model, .x = some_x(), .y = some_y(), .epochs = 2, .verbose = HELIO_QUIET));
+    assert_not_logged("trainable weights");
+    helio_layer_set_trainable(model, false);
+    assert_made(helio_fit(model, .x = some_x(), .y = some_y(), .epochs = 2, .verbose = HELIO_QUIET));
+    assert_int_equal(lines_with("WARNING:helio:The model does not have any trainable weights.", ""), 1);
+    helio_release(model);
+  }
+}
+
 /* ---- portions of a batch ---- */
 
 /* Gradients that are dense and by rows, a regularizer, weights of samples. */
@@ -829,6 +844,7 @@ int main(void) {
       TEST(endless_data),
       TEST(wrong_calls),
       TEST(data_that_run_out),
+      TEST(nothing_to_train),
       TEST(portions_add_up_to_the_batch),
       TEST(what_cannot_be_portioned),
   };

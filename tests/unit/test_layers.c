@@ -636,8 +636,10 @@ static void test_wrong_shapes(void **state) {
   REFUSE(helio_dense(3), HELIO_SHAPE(5), "rank 2 or more, got shape (5,)");
   REFUSE(helio_conv2d(3, 3, .name = "c"), row, "rank 4 (batch, height, width, channels), got shape (2, 5)");
   REFUSE(helio_conv1d(3, 3), row, "rank 3 (batch, steps, channels), got shape (2, 5)");
-  REFUSE(helio_conv2d(3, 5), image, "a window of 5 does not fit into axis 1 of the input's shape (2, 4, 4, 3)");
-  REFUSE(helio_conv2d(3, 3, .dilation = {1, 2}), image, "a window of 5 does not fit into axis 2");
+  REFUSE(helio_conv2d(8, 5), image, "a window of 5 does not fit into axis 1 of the input's shape (2, 4, 4, 3)");
+  REFUSE(helio_conv2d(8, 3, .dilation = {1, 2}), image,
+         "a window of 5 does not fit into axis 2 of the input's shape (2, 4, 4, 3)");
+  REFUSE(helio_depthwise_conv2d(5, .depth_multiplier = 2), image, "axis 1 of the input's shape (2, 4, 4, 3)");
   REFUSE(helio_conv2d(4, 3, .groups = 2), image, "3 channels are not a multiple of 2 groups, got shape (2, 4, 4, 3)");
   REFUSE(helio_depthwise_conv2d(3), steps, "rank 4");
   REFUSE(helio_max_pool2d(5), image, "a window of 5");

@@ -295,6 +295,19 @@ static void test_absent_sets(void **state) {
   free(folders);
 }
 
+/* Three of four files: which is missing is what helps. */
+static void test_incomplete_set(void **state) {
+  (void)state;
+  helio_samples train;
+  char path[300], expected[500];
+  write_images("helio/mnist");
+  snprintf(path, sizeof path, "%s/helio/mnist/t10k-labels-idx1-ubyte", folder);
+  assert_int_equal(unlink(path), 0);
+  assert_true(helio_load_data("mnist", &train));
+  snprintf(expected, sizeof expected, "mnist is not whole: %s is missing or cannot be read, with .gz as well", path);
+  expect_error(HELIO_IO_FAILURE, expected);
+}
+
 static void test_absent_set_of_debian(void **state) {
   (void)state;
   helio_samples train;
@@ -426,6 +439,7 @@ int main(void) {
       PLACE_TEST(test_idx_files_without_a_name),
       PLACE_TEST(test_labels_that_do_not_fit),
       PLACE_TEST(test_absent_sets),
+      PLACE_TEST(test_incomplete_set),
       PLACE_TEST(test_absent_set_of_debian),
       PLACE_TEST(test_home_of_the_cache),
       PLACE_TEST(test_real_reuters),

@@ -345,6 +345,8 @@ static void test_set_weights(void **state) {
                             helio_fill(HELIO_SHAPE(3, 1), 3), helio_fill(HELIO_SHAPE(2), 4)};
   assert_int_equal(helio_set_weights(model, values, 4), HELIO_INVALID_ARGUMENT);
   expect_error(HELIO_INVALID_ARGUMENT, "dense_1/bias is float32 (1,), the value for it float32 (2,)");
+  assert_int_equal(helio_set_weights(model, NULL, 4), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "values is NULL");
   assert_int_equal(helio_set_weights(model, values, 3), HELIO_INVALID_ARGUMENT);
   expect_error(HELIO_INVALID_ARGUMENT, "4 weights");
   read_all(model, after);

@@ -100,6 +100,10 @@ static void test_made_wrongly(void **state) {
   expect_error(HELIO_INVALID_ARGUMENT, "sequence 1 has the length -1");
   assert_null(helio_sequences_of(NULL, lengths, 1));
   expect_error(HELIO_INVALID_ARGUMENT, "sequence 0 has the length 2, and values is NULL");
+  assert_null(helio_sequences_of(values, (int64_t[]){INT64_MAX}, 1));
+  expect_error(HELIO_INVALID_ARGUMENT, "9223372036854775807, which is not valid or too large");
+  assert_null(helio_sequences_of(values, (int64_t[]){1, INT64_MAX / 4}, 2));
+  expect_error(HELIO_INVALID_ARGUMENT, "sequence 1 has the length 2305843009213693951, which is not valid");
 }
 
 /* ---- padding ---- */

@@ -73,7 +73,7 @@ typedef struct helio_training {
   helio_logs *batch_logs;    /* behind a batch: its own loss alone */
   double input_seconds;      /* of `seconds`: waiting for data; */
   double reduce_seconds;     /* summing over replicas and waiting for each other, the mean over replicas; */
-  double validation_seconds; /* measuring on validation data */
+  double validation_seconds; /* measuring on validation data; samples / (seconds − this) is how fast it trains */
   bool stop;                 /* may be set: ends the training behind the batch or epoch */
   bool failed;               /* behind a training: it ended by an error */
 } helio_training;
