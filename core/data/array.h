@@ -40,6 +40,5 @@ void hi_convert(const hi_conversion *conversion, const void *source, void *targe
 
 /* An integer of the array, whatever integer type it has. */
 int64_t hi_array_integer(const helio_array *array, int64_t index);
-bool hi_type_is_integer(helio_type type); /* bool is one too */
 
 #endif

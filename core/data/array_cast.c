@@ -7,10 +7,6 @@
 #include "ops/options.h"
 #include "runtime/error.h"
 
-bool hi_type_is_integer(helio_type type) {
-  return hi_type_valid(type) && !hi_type_is_float(type);
-}
-
 static int64_t load_integer(helio_type type, const void *at) {
   int32_t narrow;
   int64_t wide;
@@ -36,7 +32,7 @@ int64_t hi_array_integer(const helio_array *array, int64_t index) {
 }
 
 static void convert_one(const hi_conversion *c, const void *source, void *target) {
-  if (!c->scaled && hi_type_is_integer(c->from) && hi_type_is_integer(c->to)) {
+  if (!c->scaled && helio_type_is_integer(c->from) && helio_type_is_integer(c->to)) {
     store_integer(c->to, load_integer(c->from, source), target);
   } else {
     double value = hi_type_decode(c->from, source);
@@ -102,7 +98,7 @@ static int64_t largest_label(const helio_array *labels, int64_t classes) {
 
 static bool check_one_hot(const helio_array *labels, int64_t classes, helio_type type) {
   if (!hi_array_usable(labels, "labels")) return false;
-  if (!hi_type_is_integer(labels->type)) {
+  if (!helio_type_is_integer(labels->type)) {
     hi_fail(HELIO_INVALID_ARGUMENT, "labels are %s, not integers", helio_type_name(labels->type));
   } else if (labels->shape.rank == HELIO_MAX_RANK) {
     hi_fail(HELIO_INVALID_ARGUMENT, "labels have %d axes already, the most there can be", HELIO_MAX_RANK);

@@ -148,7 +148,9 @@ static helio_status set_types(helio_csv *csv, const helio_read_csv_options *o) {
 
 static helio_status set_names(helio_csv *csv, bool header) {
   csv->first = header;
-  if (header && csv->cut.rows == 0) return hi_fail(HELIO_BAD_DATA, "%s, line 1: there is no header", csv->path);
+  if (header && csv->cut.rows == 0) {
+    return hi_fail(HELIO_BAD_DATA, "%s, line 1: there is no header: the file is empty", csv->path);
+  }
   if (header) return HELIO_OK;
   csv->numbers = calloc((size_t)csv->cut.columns + 1, sizeof *csv->numbers);
   if (!csv->numbers) return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for its names", csv->path);
@@ -243,7 +245,9 @@ static void fail_text(const helio_csv *csv, int column) {
   for (int64_t row = csv->first; row < csv->cut.rows; row++) {
     const char *text = hi_csv_cell(&csv->cut, row, column);
     if (is_missing(text) || parse_real(csv, text, &real)) continue;
-    hi_fail_plainly(HELIO_INVALID_ARGUMENT, "%s: column %d (%.100s) is text, not numbers: line %lld has \"%.100s\"",
+    hi_fail_plainly(HELIO_INVALID_ARGUMENT,
+                    "%s: column %d (%.100s) is text, not numbers: line %lld has \"%.100s\"; words must be "
+                    "written as numbers first, as classes 0, 1, 2",
                     csv->path, column + 1, name, (long long)csv->cut.lines[row], text);
     return;
   }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folders that are made for what is to come into them, and removed again if nothing does. The command has this too,
- * which sees only what libhelio exports; so a failure is a text in the struct, and no error of the thread is set. */
+/* Folders that are made for what is to come into them, and removed again if nothing does. The command is linked with
+ * this file as well, but not with the rest of the core: a failure is a text in the struct, not an error of the
+ * thread. */
 #ifndef HI_FOLDERS_H
 #define HI_FOLDERS_H
 

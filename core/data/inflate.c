@@ -46,11 +46,16 @@ static int step(unpacking *u) {
   return result;
 }
 
-/* A file of gzip may be several, one behind the other. */
+/* A file of gzip may be several, one behind the other, and be filled up with zeros. */
 static helio_status end_stream(unpacking *u, bool *done) {
-  *done = u->taken == u->packed->bytes;
+  const unsigned char *rest = u->file->bytes + u->packed->offset + u->taken;
+  uint64_t left = u->packed->bytes - u->taken, zeros = 0;
+  while (u->packed->gzip && zeros < left && rest[zeros] == 0) zeros++;
+  *done = zeros == left;
   if (*done) return HELIO_OK;
-  if (!u->packed->gzip) return fail(u, HELIO_BAD_DATA, "the compressed data end here, but more follows");
+  if (!u->packed->gzip || left < 2 || rest[0] != 0x1F || rest[1] != 0x8B) {
+    return fail(u, HELIO_BAD_DATA, "the compressed data end here, but more follows");
+  }
   inflateReset(&u->stream);
   return HELIO_OK;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/error.h"
+
 static void skip_space(hi_json_walk *walk) {
   while (walk->at < walk->length && memchr(" \t\n\r", walk->text[walk->at], 4)) walk->at++;
 }
@@ -168,4 +170,12 @@ void hi_make_printable(char *text) {
   for (; *text; text++) {
     if ((unsigned char)*text < 32 || *text == 127) *text = '?';
   }
+}
+
+const char *hi_shown(const char *text, char shown[HI_SHOWN]) {
+  size_t length = hi_text_fit(text, HI_SHOWN);
+  memcpy(shown, text, length);
+  shown[length] = '\0';
+  hi_make_printable(shown);
+  return shown;
 }

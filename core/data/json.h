@@ -46,6 +46,10 @@ bool hi_json_number_read(const json_t *json, double *value);
 /* Text of somebody's file may stand in a message, but must not move the cursor of a terminal: replaces what would. */
 void hi_make_printable(char *text);
 
+/* The begin of a text, made so, for a message. */
+enum { HI_SHOWN = 101 };
+const char *hi_shown(const char *text, char shown[HI_SHOWN]);
+
 /* json_loadb(). Where memory is out it is NULL, and the text of the error is empty. */
 json_t *hi_json_load(const char *text, size_t length, size_t flags, json_error_t *error);
 

@@ -21,7 +21,7 @@ static helio_status read_texts(texts *t, hi_file *file, const char *x, const cha
   t->x = hi_read_npz_sequences(file, x);
   t->y = t->x ? hi_read_npz(file, y) : NULL;
   if (!t->y) return helio_error_pending();
-  if (t->y->shape.rank != 1 || !hi_type_is_integer(t->y->type) || t->y->elements != t->x->count) {
+  if (t->y->shape.rank != 1 || !helio_type_is_integer(t->y->type) || t->y->elements != t->x->count) {
     char text[HI_SHAPE_TEXT];
     return hi_fail(HELIO_BAD_DATA, "%s: for %lld texts in %s, the labels in %s are of type %s and shape %s", file->name,
                    (long long)t->x->count, x, y, helio_type_name(t->y->type), hi_shape_text(&t->y->shape, text));

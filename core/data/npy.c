@@ -2,6 +2,7 @@
 /* numpy's .npy: a mark, a version, the length of a header, the header, which is a dict as Python would print it, then
  * the data. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "data/readers.h"
@@ -71,6 +72,18 @@ static bool take_number(words *w, int64_t *number) {
 
 /* ---- the values of the dict ---- */
 
+static helio_status refuse_type(const words *w, size_t at, const char *descr, size_t length) {
+  char list[200] = "";
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+    size_t end = strlen(list);
+    snprintf(list + end, sizeof list - end, "%s%s", i ? ", " : "", helio_type_name(types[i].type));
+  }
+  return hi_file_fail(w->file, HELIO_NOT_SUPPORTED, at,
+                      "the type '%.*s' is not supported; there are %s: convert the array before it is saved, as with "
+                      ".astype('int32')",
+                      length < 40 ? (int)length : 40, descr, list);
+}
+
 static helio_status read_descr(words *w, hi_npy *npy) {
   const char *descr;
   size_t length, begin = (skip_space(w), w->at);
@@ -88,8 +101,7 @@ static helio_status read_descr(words *w, hi_npy *npy) {
     npy->layout.type = types[i].type;
     return HELIO_OK;
   }
-  return hi_file_fail(w->file, HELIO_NOT_SUPPORTED, begin, "the type '%.*s' is not supported",
-                      length < 40 ? (int)length : 40, descr);
+  return refuse_type(w, begin, descr, length);
 }
 
 static helio_status read_order(words *w, hi_npy *npy) {
@@ -177,8 +189,8 @@ helio_array *hi_read_npy(hi_file *file) {
   if (hi_npy_header(file, &npy)) return NULL;
   if (!npy.objects) return hi_layout_read(file, &npy.layout);
   hi_file_fail(file, HELIO_NOT_SUPPORTED, npy.layout.offset,
-               "the elements are Python's objects, not numbers; lists of integers in an .npz file can be read by "
-               "helio_read_npz_sequences()");
+               "the elements are Python's objects, such as lists of unequal length, and not numbers: bring them to one "
+               "length before they are saved (a program reads lists of integers by helio_read_npz_sequences())");
   return NULL;
 }
 

@@ -122,11 +122,11 @@ static void fail_absent(const hi_known_set *set, char *const *folders, const cha
     snprintf(install, sizeof install, "apt-get install %s, or helio data get %s", set->package, set->name);
   } else {
     snprintf(install, sizeof install,
-             "helio data get %s or, where it is in a folder already, helio data get %s --from FOLDER", set->name,
+             "helio data get %s or, where it is in a folder already, helio data get %s --from DIR", set->name,
              set->name);
   }
   if (*missing) {
-    hi_fail(HELIO_IO_FAILURE,
+    hi_fail(HELIO_BAD_DATA,
             "%s is not whole: %.1000s is missing or cannot be read, with .gz as well. To have it: helio data get %s",
             set->name, missing, set->name);
     return;

@@ -59,13 +59,15 @@ static helio_status open_folder(hi_replacement *new) {
   return new->folder < 0 ? fail_file(new, "opening the folder") : HELIO_OK;
 }
 
-/* Who may read the old file may read the new one, and nobody else. */
+/* Who may read the old file may read the new one, and nobody else. Whoever protected it against writing did not mean it
+ * to make way for another. */
 static helio_status look_at_old(hi_replacement *new) {
   struct stat old;
   new->mode = 0666;
   if (!*new->name) return fail(new, HELIO_INVALID_ARGUMENT, " is not the name of a file");
   if (fstatat(new->folder, new->name, &old, AT_SYMLINK_NOFOLLOW) != 0 || S_ISLNK(old.st_mode)) return HELIO_OK;
   if (!S_ISREG(old.st_mode)) return fail(new, HELIO_INVALID_ARGUMENT, " is not a regular file");
+  if (faccessat(new->folder, new->name, W_OK, AT_EACCESS) != 0) return fail_file(new, "replacing it");
   new->mode = old.st_mode & 0777;
   new->replaces = true;
   return HELIO_OK;

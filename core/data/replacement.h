@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A new file that takes the place of another in one step, once it is safely on disk: whoever reads, and whatever
- * crashes, finds the old one or the new one and never a part. The command has this too, which sees only what libhelio
- * exports; so a failure is a text in the struct, and no error of the thread is set. */
+ * crashes, finds the old one or the new one and never a part. The command is linked with this file as well, but
+ * not with the rest of the core: a failure is a text in the struct, not an error of the thread. */
 #ifndef HI_REPLACEMENT_H
 #define HI_REPLACEMENT_H
 

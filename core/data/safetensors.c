@@ -91,8 +91,10 @@ static helio_status measure(hi_safetensors *file) {
 /* Also notes where the data begin. The caller frees the text. */
 static helio_status read_header(hi_safetensors *file, char **text, uint64_t *length) {
   if (file->size < LENGTH_BYTES) {
-    return fail_at(file, HELIO_BAD_DATA, file->size,
-                   "the file ends inside its first eight bytes, which hold the length of the header");
+    return fail_at(
+        file, HELIO_BAD_DATA, file->size,
+        "this is not a .safetensors file, or it is cut off: it ends inside its first eight bytes, which hold "
+        "the length of the header");
   }
   helio_status status = read_bytes(file, 0, length, sizeof *length);
   if (status) return status;

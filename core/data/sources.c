@@ -2,6 +2,7 @@
 /* Datasets of arrays, files, sequences and numbers: their elements are reached by number. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "data/dataset.h"
@@ -75,7 +76,6 @@ static const hi_table_class slices_table = {.element = slice, .gather = slices};
 static const hi_dataset_class slices_class = {.name = "slices", .open = hi_rows_open, .end = end};
 
 static bool as_many_rows(helio_array *const *arrays, int count) {
-  char text[HI_SHAPE_TEXT], first[HI_SHAPE_TEXT];
   for (int i = 0; i < count; i++) {
     const helio_shape *shape = &arrays[i]->shape;
     if (shape->rank == 0) {
@@ -84,8 +84,8 @@ static bool as_many_rows(helio_array *const *arrays, int count) {
       return false;
     }
     if (shape->extent[0] != arrays[0]->shape.extent[0]) {
-      hi_fail(HELIO_INVALID_ARGUMENT, "arrays of shape %s and %s do not have as many rows",
-              hi_shape_text(&arrays[0]->shape, first), hi_shape_text(shape, text));
+      hi_fail(HELIO_INVALID_ARGUMENT, "arrays have different numbers of samples: %lld and %lld",
+              (long long)arrays[0]->shape.extent[0], (long long)shape->extent[0]);
       return false;
     }
   }
@@ -191,9 +191,10 @@ helio_dataset *helio_dataset_from_sequences(helio_sequences *sequences, helio_ar
 
 /* ---- files ---- */
 
+/* In small letters or capitals. */
 static bool ends_with(const char *text, size_t length, const char *tail) {
   size_t bytes = strlen(tail);
-  return length >= bytes && strncmp(text + length - bytes, tail, bytes) == 0;
+  return length >= bytes && strncasecmp(text + length - bytes, tail, bytes) == 0;
 }
 
 /* Where the member's name begins, 0: there is none. A colon may stand in the name of a file. */

@@ -12,6 +12,7 @@
 #include "runtime/error.h"
 #include "runtime/leaks.h"
 #include "runtime/log.h"
+#include "runtime/machine.h"
 #include "runtime/runtime.h"
 
 enum { BIN_COUNT = 48, BIN_SEARCH = 64, MOST_SPARE = 1024 };
@@ -199,9 +200,22 @@ static helio_status region_free(hi_arena *arena, hi_region *region) {
   return status;
 }
 
+static uint64_t bound(const hi_arena *arena) {
+  return arena->source.limit ? arena->source.limit : arena->source.granted;
+}
+
+/* Where all that there is bounds the arena, it is shared with the rest of the process. What was reserved is not
+ * resident before it is written to. */
+static uint64_t taken_of(const hi_arena *arena) {
+  uint64_t reserved = arena->info.reserved, resident = arena->source.limit ? 0 : hi_machine_resident();
+  return resident > reserved ? resident : reserved;
+}
+
 static uint64_t room(const hi_arena *arena) {
-  if (!arena->source.limit) return UINT64_MAX;
-  return arena->source.limit > arena->info.reserved ? arena->source.limit - arena->info.reserved : 0;
+  uint64_t most = bound(arena);
+  if (!most) return UINT64_MAX;
+  uint64_t taken = taken_of(arena);
+  return most > taken ? most - taken : 0;
 }
 
 /* Takes more memory from the device: at least `bytes`, better a generous piece, as far as limit and device allow. A
@@ -338,7 +352,7 @@ static uint64_t largest_free(const hi_arena *arena) {
 static void out_of_memory(hi_arena *arena, size_t bytes, const char *holder) {
   helio_memory info = arena->info;
   info.largest_free = largest_free(arena);
-  hi_report_out_of_memory(arena->source.name, bytes, holder, &info, arena->live);
+  hi_report_out_of_memory(&arena->source, bytes, holder, &info, taken_of(arena) - info.reserved, arena->live);
 }
 
 /* Debug mode: really frees what was set aside; the device notices here what was written past the end. */

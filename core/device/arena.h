@@ -52,6 +52,7 @@ typedef struct hi_arena_source {
   helio_stream *stream[HI_STREAM_COUNT]; /* NULL: not made */
   size_t alignment;
   uint64_t limit;          /* 0: none */
+  uint64_t granted;        /* all that there is, which bounds the arena where no limit does; 0: the device refuses */
   uint64_t reserve;        /* taken in one piece at the first allocation; 0: grow */
   bool synchronous;        /* the device's streams need no events */
   bool host_memory;        /* addresses can be poisoned for the address sanitizer */

@@ -69,15 +69,29 @@ void hi_report_held(const char *device, const helio_memory *info, const hi_block
               holders);
 }
 
-void hi_report_out_of_memory(const char *device, size_t bytes, const char *holder, const helio_memory *info,
-                             const hi_block *live) {
-  char asked[24], limit[24] = "none", in_use[24], reserved[24], largest[24], holders[500];
-  if (info->limit) hi_bytes_text(info->limit, limit);
+/* The limit that was set, or what the process is granted, of which the rest of it takes a part. */
+static void tell_limit(const hi_arena_source *source, uint64_t elsewhere, char text[100]) {
+  char bound[24], others[24];
+  hi_bytes_text(source->limit ? source->limit : source->granted, bound);
+  if (source->limit) {
+    snprintf(text, 100, "%s", bound);
+  } else if (source->granted) {
+    snprintf(text, 100, "%s for the whole process, which holds %s elsewhere", bound, hi_bytes_text(elsewhere, others));
+  } else {
+    snprintf(text, 100, "none");
+  }
+}
+
+void hi_report_out_of_memory(const hi_arena_source *source, size_t bytes, const char *holder, const helio_memory *info,
+                             uint64_t elsewhere, const hi_block *live) {
+  char asked[24], limit[100], in_use[24], reserved[24], largest[24], holders[500];
+  tell_limit(source, elsewhere, limit);
   list_holders(live, holders, sizeof holders);
   hi_fail(HELIO_OUT_OF_MEMORY,
           "out of memory on %s: %s asked for %s; limit %s, in use %s, reserved %s, largest free piece %s; largest "
-          "holders: %s. Use smaller batches or a smaller model, or raise HELIO_MEMORY_LIMIT or "
-          "HELIO_MEMORY_FRACTION",
-          device, holder, hi_bytes_text(bytes, asked), limit, hi_bytes_text(info->in_use, in_use),
-          hi_bytes_text(info->reserved, reserved), hi_bytes_text(info->largest_free, largest), holders);
+          "holders: %s. Use smaller batches or a smaller model%s",
+          source->name, holder, hi_bytes_text(bytes, asked), limit, hi_bytes_text(info->in_use, in_use),
+          hi_bytes_text(info->reserved, reserved), hi_bytes_text(info->largest_free, largest), holders,
+          source->limit ? ", or raise the limit (HELIO_MEMORY_LIMIT, HELIO_MEMORY_FRACTION, HELIO_LOGICAL_DEVICES)"
+                        : "");
 }

@@ -5,9 +5,10 @@
 
 #include "device/arena.h"
 
-/* Sets the error: device, request, limit, what is in use, and the largest holders among the `live` blocks. */
-void hi_report_out_of_memory(const char *device, size_t bytes, const char *holder, const helio_memory *info,
-                             const hi_block *live);
+/* Sets the error: device, request, limit, what is in use, and the largest holders among the `live` blocks. `elsewhere`:
+ * what the rest of the process holds, where that counts. */
+void hi_report_out_of_memory(const hi_arena_source *source, size_t bytes, const char *holder, const helio_memory *info,
+                             uint64_t elsewhere, const hi_block *live);
 
 /* At the end of the library: what is in use and by whom, if anything is. */
 void hi_report_held(const char *device, const helio_memory *info, const hi_block *live);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Settings of devices and memory, by call or by environment. They may change until the first use of what they concern.
  */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,22 +27,28 @@ static hi_physical *physical_named(const char *text) {
 
 /* ---- each setting, the lock held ---- */
 
+/* Is the last of so many one of those before? */
+static helio_status check_last(hi_physical *const *chosen, int count) {
+  for (int i = 0; i < count - 1; i++) {
+    if (chosen[i] == chosen[count - 1]) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is named twice", chosen[i]->name);
+  }
+  return HELIO_OK;
+}
+
 static helio_status show(hi_physical *const *chosen, int count) {
   if (hi_topology_used(0)) {
     return hi_fail(HELIO_WRONG_STATE, "Visible devices cannot be modified after being initialized");
   }
-  for (int i = 0; i < count; i++) {
-    for (int j = 0; j < i; j++) {
-      if (chosen[i] == chosen[j]) return hi_fail(HELIO_INVALID_ARGUMENT, "%s is named twice", chosen[i]->name);
-    }
+  for (int i = 1; i <= count; i++) {
+    if (check_last(chosen, i)) return helio_error_pending();
   }
   return hi_topology_show(chosen, count);
 }
 
-static helio_status split(hi_physical *physical, const uint64_t *limits, int count) {
+static helio_status split(hi_physical *physical, const uint64_t *limits, int64_t count) {
   if (count < 1 || count > 1024) {
-    return hi_fail(HELIO_INVALID_ARGUMENT, "%s cannot be cut into %d logical devices, only into 1 to 1024",
-                   physical->name, count);
+    return hi_fail(HELIO_INVALID_ARGUMENT, "%s cannot be cut into %lld logical devices, only into 1 to 1024",
+                   physical->name, (long long)count);
   }
   if (hi_topology_used(physical->description.device_class)) {
     return hi_fail(HELIO_WRONG_STATE, "Virtual devices cannot be modified after being initialized (%s)",
@@ -57,7 +62,7 @@ static helio_status split(hi_physical *physical, const uint64_t *limits, int cou
   }
   free(physical->limits);
   physical->limits = copy;
-  physical->logical_count = count;
+  physical->logical_count = (int)count;
   return HELIO_OK;
 }
 
@@ -181,13 +186,12 @@ static helio_status show_from_environment(void) {
 static helio_status split_as_written(hi_physical *physical, const char *text, size_t length) {
   uint64_t count, limits[64];
   int given = 0;
-  if (hi_parse_number(text, length, &count)) {
-    return split(physical, NULL, count > INT_MAX ? INT_MAX : (int)count);
-  }
+  if (hi_parse_number(text, length, &count) && count <= INT64_MAX) return split(physical, NULL, (int64_t)count);
   for (const char *end = text + length; text <= end;) {
     size_t span = strcspn(text, ",;");
     if (given == 64 || !hi_parse_size(text, span, true, &limits[given++])) {
-      return hi_fail(HELIO_INVALID_ARGUMENT, "'%.*s' is neither a number of devices nor a size with a suffix, as 1024M",
+      return hi_fail(HELIO_INVALID_ARGUMENT,
+                     "'%.*s' is neither a number of devices, which stands alone, nor a size with a suffix, as 1024M",
                      (int)span, text);
     }
     text += span + 1;
@@ -197,6 +201,8 @@ static helio_status split_as_written(hi_physical *physical, const char *text, si
 
 static helio_status split_from_environment(void) {
   const char *text = hi_environment_text(HI_LOGICAL_DEVICES);
+  hi_physical *chosen[64];
+  int count = 0;
   while (*text) {
     char name[HI_NAME_LENGTH];
     size_t span = strcspn(text, ";"), length = strcspn(text, "=;");
@@ -204,10 +210,11 @@ static helio_status split_from_environment(void) {
       if (length == span || length >= sizeof name) {
         return hi_fail(HELIO_INVALID_ARGUMENT, "'%.*s' is not of the form gpu:0=1024M,1024M", (int)span, text);
       }
+      if (count == 64) return hi_fail(HELIO_INVALID_ARGUMENT, "the list is too long");
       memcpy(name, text, length);
       name[length] = 0;
-      hi_physical *physical = physical_named(name);
-      if (!physical) return helio_error_pending();
+      hi_physical *physical = chosen[count++] = physical_named(name);
+      if (!physical || check_last(chosen, count)) return helio_error_pending();
       helio_status status = split_as_written(physical, text + length + 1, span - length - 1);
       if (status) return status;
     }

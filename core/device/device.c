@@ -146,6 +146,13 @@ static helio_status reserve_of(hi_device *device, const hi_device_settings *sett
   return HELIO_OK;
 }
 
+/* The host promises more memory than there is, and kills who then uses it. The process needs some besides. A card
+ * refuses by itself. */
+static uint64_t granted_to(const hi_device *device) {
+  uint64_t all = device->host_memory ? device->physical->description.memory : 0;
+  return all - all / 8;
+}
+
 static helio_status make_arena(hi_device *device, const hi_device_settings *settings) {
   hi_arena_source source = {.name = device->name,
                             .device = device->member.device,
@@ -155,6 +162,7 @@ static helio_status make_arena(hi_device *device, const hi_device_settings *sett
                             .stream = {device->streams[HI_STREAM_COMPUTE]},
                             .alignment = device->member.description->alignment,
                             .limit = settings->limit,
+                            .granted = granted_to(device),
                             .synchronous = device->synchronous,
                             .host_memory = device->host_memory,
                             .exact = hi_environment_number(HI_ARENA_DEBUG),

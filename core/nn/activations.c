@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activation, Softmax and ReLU, and what Keras calls activations. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "nn/kinds.h"
 #include "nn/layer_help.h"
+#include "nn/names.h"
 #include "runtime/error.h"
 #include "runtime/nearest.h"
 
@@ -49,24 +49,13 @@ static const struct {
 };
 enum { NAME_COUNT = sizeof names / sizeof names[0] };
 
-static void fail_unknown(const char *name) {
-  const char *known[NAME_COUNT];
-  char list[400] = "";
-  for (int i = 0; i < NAME_COUNT; i++) {
-    size_t length = strlen(list);
-    known[i] = names[i].name;
-    snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", known[i]);
-  }
-  const char *nearest = hi_nearest(name, known, NAME_COUNT);
-  hi_fail(HELIO_INVALID_ARGUMENT, "there is no activation '%.100s'%s%s%s: there are %s", name,
-          nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "", list);
-}
-
 helio_activation hi_activation_named(const char *name) {
+  const char *known[NAME_COUNT];
   for (int i = 0; i < NAME_COUNT; i++) {
-    if (strcmp(names[i].name, name) == 0) return names[i].activation;
+    known[i] = names[i].name;
+    if (strcmp(known[i], name) == 0) return names[i].activation;
   }
-  fail_unknown(name);
+  hi_fail_unknown(HELIO_INVALID_ARGUMENT, "activation", name, hi_nearest(name, known, NAME_COUNT), known, NAME_COUNT);
   return (helio_activation)0;
 }
 

@@ -11,6 +11,7 @@
 
 /* Of the metadata of safetensors files: keras.models.model_from_json() takes the value. */
 static const char metadata_key[] = "keras_config";
+static const char note_key[] = "helio_note";
 
 /* jansson may need 75 bytes for each of a text, and limits how deep it nests. The largest models that come with Keras
  * have some 2 MB. */
@@ -60,6 +61,24 @@ helio_model *helio_model_from_json(const char *json) {
   return NULL;
 }
 
+/* ---- notes ---- */
+
+static helio_status set_note(helio_layer *model, const char *text) {
+  char *copy = text ? strdup(text) : NULL;
+  if (text && !copy) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a note of %zu bytes", strlen(text));
+  free(model->model->note);
+  model->model->note = copy;
+  return HELIO_OK;
+}
+
+helio_status helio_model_set_note(helio_model *model, const char *text) {
+  return hi_enter(__func__) || !hi_model_usable(model) ? helio_error_pending() : set_note(model, text);
+}
+
+const char *helio_model_note(const helio_model *model) {
+  return model && model->model ? model->model->note : NULL;
+}
+
 /* ---- files ---- */
 
 helio_status hi_architecture_add(helio_layer *model, hi_safetensors_writer *writer) {
@@ -72,6 +91,7 @@ helio_status hi_architecture_add(helio_layer *model, hi_safetensors_writer *writ
   if (!text) return helio_error_pending();
   helio_status status = hi_safetensors_add_metadata(writer, metadata_key, text);
   free(text);
+  if (!status && inside->note) status = hi_safetensors_add_metadata(writer, note_key, inside->note);
   return status;
 }
 
@@ -87,7 +107,9 @@ helio_layer *hi_architecture_of(const hi_safetensors *file, const char *path) {
   }
   helio_layer *model = model_of_text(text);
   if (!model) hi_error_prefix("%s: %s: ", path, metadata_key);
-  return model;
+  if (!model || !set_note(model, hi_safetensors_metadata(file, note_key))) return model;
+  helio_release(model);
+  return NULL;
 }
 
 helio_status helio_save_model(helio_model *model, const char *path) {

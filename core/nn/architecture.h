@@ -8,8 +8,8 @@
 #include "data/safetensors.h"
 #include "nn/layer.h"
 
-/* Adds a model's JSON to the metadata of a file that is to be written, for hi_architecture_of(). Fails for models that
- * have none, or that do not know their input, for which no variables could be made. */
+/* Adds a model's JSON and its note to the metadata of a file that is to be written, for hi_architecture_of(). Fails for
+ * models that have none, or that do not know their input, for which no variables could be made. */
 helio_status hi_architecture_add(helio_layer *model, hi_safetensors_writer *writer);
 
 /* The model of a file, made anew and without the file's weights, with the one reference that the user is given. NULL

@@ -25,7 +25,7 @@ helio_status hi_check_keys(const json_t *object, const char *const *known) {
   json_object_foreach((json_t *)object, key, value) {
     int i = 0;
     while (known[i] && strcmp(known[i], key) != 0) i++;
-    if (!known[i]) return hi_field_unknown(key);
+    if (!known[i]) return hi_key_unknown(key, known, i);
   }
   return HELIO_OK;
 }
@@ -80,6 +80,12 @@ static helio_status check_origin(const json_t *object, const char *class_name) {
   bool model = is_model(class_name), good = !module || json_is_null(module);
   const char *place = json_string_value(module), *registered = json_string_value(name);
   if (place) good = model ? is_module_of_models(place) : strcmp(place, "keras.layers") == 0;
+  if (place && strncmp(place, "keras.", 6) == 0 && strstr(place, ".ops")) {
+    return hi_fail(HELIO_NOT_SUPPORTED,
+                   "%s of keras.ops, as in x * 2 + 1, is no layer and cannot be read: make the model of layers alone, "
+                   "such as Rescaling, Add or Activation",
+                   class_name);
+  }
   if (!good) {
     return hi_form_refuse(HELIO_NOT_SUPPORTED, model ? "'module' keras" : "'module' keras.layers", module);
   }

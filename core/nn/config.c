@@ -33,7 +33,8 @@ static helio_status read_config(const hi_layer_kind *kind, const json_t *config,
   json_object_foreach((json_t *)config, key, value) {
     const hi_field *common = hi_field_of(hi_common_fields, key);
     const hi_field *field = common ? common : hi_field_of(kind->fields, key);
-    status = hi_field_read(field, key, value, common ? options + kind->common : options);
+    status = field ? hi_field_read(field, key, value, common ? options + kind->common : options)
+                   : hi_field_unknown(kind->fields, key);
     if (status) break;
   }
   for (int i = 0; !status && kind->required[i]; i++) {

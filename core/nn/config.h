@@ -33,11 +33,12 @@ extern const hi_field hi_input_fields[];
 const hi_field *hi_field_of(const hi_field *fields, const char *name);
 
 /* Reads the value of one key into the options at `base`, for which strings are borrowed. Fails, with the key, for a
- * value that is wrong or not supported, and for a key that is not known, where `field` is NULL. */
+ * value that is wrong or not supported. */
 helio_status hi_field_read(const hi_field *field, const char *key, const json_t *value, void *base);
 
-/* "the key '…' is not known" */
-helio_status hi_field_unknown(const char *key);
+/* "the key '…' is not known", with the nearest of those that are. */
+helio_status hi_key_unknown(const char *key, const char *const *known, int count);
+helio_status hi_field_unknown(const hi_field *fields, const char *key);
 
 /* Reads all keys of a config. */
 helio_status hi_fields_read(const hi_field *fields, const json_t *config, void *base);

@@ -4,6 +4,7 @@
 #include "data/json.h"
 #include "nn/config_forms.h"
 #include "runtime/error.h"
+#include "runtime/nearest.h"
 
 static const hi_form *const forms[] = {
     [HI_FIELD_INT] = &hi_form_int,
@@ -41,15 +42,22 @@ const hi_field *hi_field_of(const hi_field *fields, const char *name) {
   return NULL;
 }
 
-helio_status hi_field_unknown(const char *key) {
-  char shown[101];
-  snprintf(shown, sizeof shown, "%s", key);
-  hi_make_printable(shown);
-  return hi_fail(HELIO_NOT_SUPPORTED, "the key '%s' is not known", shown);
+helio_status hi_key_unknown(const char *key, const char *const *known, int count) {
+  char shown[HI_SHOWN];
+  const char *nearest = hi_nearest(key, known, count);
+  return hi_fail(HELIO_NOT_SUPPORTED, "the key '%s' is not known%s%s%s", hi_shown(key, shown),
+                 nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+helio_status hi_field_unknown(const hi_field *fields, const char *key) {
+  enum { MOST_FIELDS = 64 };
+  const char *known[MOST_FIELDS];
+  int count = 0;
+  for (; fields[count].name && count < MOST_FIELDS; count++) known[count] = fields[count].name;
+  return hi_key_unknown(key, known, count);
 }
 
 helio_status hi_field_read(const hi_field *field, const char *key, const json_t *value, void *base) {
-  if (!field) return hi_field_unknown(key);
   helio_status status = forms[field->kind]->read(field, value, (char *)base + field->offset);
   if (status) hi_error_prefix("'%s': ", key);
   return status;
@@ -59,7 +67,8 @@ helio_status hi_fields_read(const hi_field *fields, const json_t *config, void *
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)config, key, value) {
-    helio_status status = hi_field_read(hi_field_of(fields, key), key, value, base);
+    const hi_field *field = hi_field_of(fields, key);
+    helio_status status = field ? hi_field_read(field, key, value, base) : hi_field_unknown(fields, key);
     if (status) return status;
   }
   return HELIO_OK;

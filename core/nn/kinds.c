@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "nn/names.h"
 #include "runtime/error.h"
 #include "runtime/nearest.h"
 
@@ -46,8 +47,7 @@ const hi_layer_kind *hi_layer_kind_of(const char *class_name) {
     names[i] = hi_layer_kinds[i]->class_name;
     if (strcmp(names[i], class_name) == 0) return hi_layer_kinds[i];
   }
-  const char *nearest = hi_nearest(class_name, names, KIND_COUNT);
-  hi_fail(HELIO_NOT_SUPPORTED, "there is no layer of class '%s'%s%s%s", class_name, nearest ? "; did you mean '" : "",
-          nearest ? nearest : "", nearest ? "'?" : "");
+  hi_fail_unknown(HELIO_NOT_SUPPORTED, "layer of class", class_name, hi_nearest(class_name, names, KIND_COUNT), names,
+                  KIND_COUNT);
   return NULL;
 }

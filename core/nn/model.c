@@ -51,6 +51,7 @@ void hi_model_free(hi_model *model) {
   free(model->input_shapes);
   free(model->input_types);
   free(model->input_name);
+  free(model->note);
   free((void *)model->weights.at);
   free((void *)model->trainable.at);
   free((void *)model->non_trainable.at);

@@ -62,6 +62,7 @@ struct hi_model {
 
   hi_replicas *scope;           /* in which it was made, a reference; NULL: in none */
   struct hi_compiled *compiled; /* how it is trained, kept by train/; NULL: it was not compiled */
+  char *note;                   /* a text of the program's own; NULL: none */
 };
 
 extern const hi_layer_kind hi_sequential_kind, hi_functional_kind, hi_custom_kind, hi_input_kind;

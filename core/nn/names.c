@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/json.h"
 #include "runtime/error.h"
 #include "runtime/nearest.h"
 
@@ -18,35 +19,32 @@ static int names_of(const hi_names *row, const char *names[NAMES_OF_ROW]) {
   return count;
 }
 
-/* "there is no loss 'foo'; there are mean_squared_error, …": by one name each. */
-static void list_names(const char *what, const char *name, const void *rows, size_t row_bytes, int row_count) {
-  char list[1500] = "";
-  for (int i = 0; i < row_count; i++) {
-    const hi_names *row = (const void *)((const char *)rows + (size_t)i * row_bytes);
+helio_status hi_fail_unknown(helio_status status, const char *what, const char *word, const char *nearest,
+                             const char *const *names, int count) {
+  char list[1500] = "", shown[HI_SHOWN];
+  hi_shown(word, shown);
+  if (nearest) return hi_fail(status, "there is no %s '%s'; did you mean '%s'?", what, shown, nearest);
+  for (int i = 0; i < count; i++) {
     size_t length = strlen(list);
-    snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", row->name);
+    snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", names[i]);
   }
-  hi_fail(HELIO_INVALID_ARGUMENT, "there is no %s '%.100s'; there are %s", what, name, list);
+  return hi_fail(status, "there is no %s '%s'; there are %s", what, shown, list);
 }
 
 const void *hi_named(const char *what, const char *name, const void *rows, size_t row_bytes, int row_count) {
-  const char *names[MOST_NAMES] = {NULL};
-  int count = 0;
+  const char *names[MOST_NAMES] = {NULL}, *listed[MOST_NAMES]; /* of each row one is told */
+  int count = 0, rows_seen = 0;
   if (!name) {
     hi_fail(HELIO_INVALID_ARGUMENT, "the name of the %s is NULL", what);
     return NULL;
   }
   for (int i = 0; i < row_count && count + NAMES_OF_ROW <= MOST_NAMES; i++) {
-    const void *row = (const char *)rows + (size_t)i * row_bytes;
+    const hi_names *row = (const void *)((const char *)rows + (size_t)i * row_bytes);
+    listed[rows_seen++] = row->name;
     for (int end = count + names_of(row, names + count); count < end; count++) {
       if (!strcmp(names[count], name)) return row;
     }
   }
-  const char *near = hi_nearest(name, names, count);
-  if (near) {
-    hi_fail(HELIO_INVALID_ARGUMENT, "there is no %s '%s'; did you mean '%s'?", what, name, near);
-  } else {
-    list_names(what, name, rows, row_bytes, row_count);
-  }
+  hi_fail_unknown(HELIO_INVALID_ARGUMENT, what, name, hi_nearest(name, names, count), listed, rows_seen);
   return NULL;
 }

@@ -338,7 +338,7 @@ helio_status hi_refuse_checkpoint(const hi_safetensors *file, const char *path) 
   if (!hi_safetensors_metadata(file, HI_SAFETENSORS_TRAINING)) return HELIO_OK;
   return hi_fail(HELIO_BAD_DATA,
                  "%s is a checkpoint, the state of a training, and not a saved model: go on from it with .resume of "
-                 "helio_fit() (helio train --checkpoint FOLDER --resume), and save the model (--save FILE)",
+                 "helio_fit() (helio train --checkpoint DIR --resume), and save the model (--save FILE)",
                  path);
 }
 

@@ -67,7 +67,7 @@ static const hi_row rows[] = {
         "a part of x; of the first axis alone, a view", "begin, extents"),
     ROW(HELIO_OP_CONCAT, HI_ROW_KERNEL, "concat", "ConcatV2", "T*", "T", ALL_TYPES, 0, sizeof(helio_axis_attributes),
         hi_shape_concat, hi_gradient_concat, NONE, NONE,
-        "the inputs one behind the other", "axis"),
+        "the inputs one after the other", "axis"),
     ROW(HELIO_OP_ADD, HI_ROW_KERNEL, "add", "AddV2", "TT", "T", NUMBERS, 0, 0,
         hi_shape_broadcast, hi_gradient_add, NONE, NONE,
         "a + b", ""),
@@ -420,7 +420,7 @@ hi_range hi_call_range(const hi_call *call) {
   case HELIO_OP_NADAM_UPDATE:
   case HELIO_OP_RMSPROP_UPDATE:
   case HELIO_OP_ADAGRAD_UPDATE:
-    /* The indices stand behind the gradient, if it is rows. */
+    /* The indices stand after the gradient, if it is rows. */
     if (call->inputs[hi_update_gradient_place(call->row) + 1]) {
       return rows_range(call, "the table has", &call->inputs[0]->shape);
     }

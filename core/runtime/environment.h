@@ -21,7 +21,9 @@
   X(MEMORY_GROWTH, FLAG, "1", "", 0,                                                                                   \
     "1: take device memory as it is needed; 0: take nearly all that is free at first use, in one piece")               \
   X(MEMORY_FRACTION, FRACTION, "1", "", 0, "The part of each physical device's memory that may be taken")              \
-  X(MEMORY_LIMIT, SIZE, "0", "", 0, "The most that each logical device may take, such as 512M or 2G; 0: no limit")     \
+  X(MEMORY_LIMIT, SIZE, "0", "", 0,                                                                                    \
+    "The most that each logical device may take, such as 512M or 2G; 0: all that it has, or 7/8 of the "               \
+    "host's memory that the process is granted")                                                                       \
   X(SOFT_PLACEMENT, FLAG, "0", "", 0,                                                                                  \
     "1: an operation whose device or kernel does not exist runs elsewhere; 0: it is an error")                         \
   X(STRICT_PLACEMENT, FLAG, "0", "", 0,                                                                                \

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int affinity(void) {
   cpu_set_t set;
@@ -97,4 +98,13 @@ int hi_machine_quota(const char *root) {
 
 int hi_machine_cores(void) {
   return smaller(affinity(), hi_machine_quota(""));
+}
+
+uint64_t hi_machine_resident(void) {
+  unsigned long long resident = 0, of_files = 0;
+  FILE *file = fopen("/proc/self/statm", "re");
+  if (!file) return 0;
+  bool read = fscanf(file, "%*u %llu %llu", &resident, &of_files) == 2 && resident > of_files;
+  fclose(file);
+  return read ? (resident - of_files) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST = 64 };
+enum { LONGEST = 64, MOST_SLIPS = 4 };
 
 /* Number of letters to insert, delete, replace or swap with their neighbour to turn one word into the other. */
 static int distance(const char *a, const char *b) {
@@ -48,7 +48,9 @@ static const char *begun(const char *word, const char *const *names, int count) 
 const char *hi_nearest(const char *word, const char *const *names, int count) {
   const char *best = NULL, *whole = begun(word, names, count);
   if (whole) return whole;
-  int best_distance = (int)strlen(word) / 3 + 1; /* further away is another word */
+  int length = (int)strlen(word), best_distance = length / 3 + 1; /* further away is another word */
+  if (best_distance > MOST_SLIPS) best_distance = MOST_SLIPS;
+  if (best_distance > length / 2) best_distance = length / 2; /* at least half of the letters must be right */
   for (int i = 0; i < count; i++) {
     int d = distance(word, names[i]);
     if (d > best_distance || (best && d == best_distance)) continue;

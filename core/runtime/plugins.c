@@ -97,6 +97,7 @@ static bool probe(hi_plugin *plugin, bool inspecting) {
   if (plugin->report.is_backend && answer.devices == 0) {
     return refuse(plugin, HELIO_PLUGIN_NO_DEVICES, "%s", answer.reason[0] ? answer.reason : "it found no device");
   }
+  if (answer.no_use) return refuse(plugin, HELIO_PLUGIN_NO_USE, "%s", answer.reason);
   plugin->report.status = HELIO_PLUGIN_USABLE;
   snprintf(plugin->report.reason, sizeof plugin->report.reason, "%s", answer.reason);
   return true;
@@ -132,10 +133,11 @@ static hi_plugin *plugin_new(const char *path, const hi_host_services *services)
   return plugin;
 }
 
-/* Nothing is wrong with the plugin, whether or not the machine has devices for it. */
+/* Nothing is wrong with the plugin, whether or not the machine has what it needs. */
 static bool is_sound(const hi_plugin *plugin) {
   helio_plugin_status status = plugin->report.status;
-  return status == HELIO_PLUGIN_USABLE || status == HELIO_PLUGIN_NO_DEVICES || status == HELIO_PLUGIN_NOT_CHOSEN;
+  return status == HELIO_PLUGIN_USABLE || status == HELIO_PLUGIN_NO_DEVICES || status == HELIO_PLUGIN_NO_USE ||
+         status == HELIO_PLUGIN_NOT_CHOSEN;
 }
 
 /* A sound plugin of this name that came earlier in the search. */

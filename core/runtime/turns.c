@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/turns.h"
 
+#include <math.h>
 #include <pthread.h>
 
 #include "runtime/clock.h"
@@ -16,15 +17,38 @@ static double patience(void) {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-/* The calls of a kind that are under way. What hangs is written off, so that it does not hold up everybody for ever;
- * should it end after all, nothing is counted down. */
-static struct side { unsigned count, written_off; /* the second: how often */ } sides[HELIO_TURN_COLLECTIVE + 1];
+/* A call that is under way, of the thread whose variable this is. What hangs is written off, so that it does not hold
+ * up everybody for ever; should it end after all, it is not on the list. */
+typedef struct call {
+  struct call *next;
+  double since; /* INFINITY while it waits itself */
+} call;
+static _Thread_local call mine;
+static _Thread_local unsigned depth;               /* a turn inside another is a part of it */
+static call *under_way[HELIO_TURN_COLLECTIVE + 1]; /* by kind */
 
-static _Thread_local unsigned began_behind; /* written_off of its side, when the thread's turn began */
+static void add(call **list, double since) {
+  mine = (call){*list, since};
+  *list = &mine;
+}
 
-static void add_one(struct side *side) {
-  side->count++;
-  began_behind = side->written_off;
+/* False: it was written off. */
+static bool take_away(call **list) {
+  while (*list && *list != &mine) list = &(*list)->next;
+  if (!*list) return false;
+  *list = mine.next;
+  return true;
+}
+
+/* Calls that began before. */
+static void write_off(call **list, double before) {
+  while (*list) {
+    if ((*list)->since < before) {
+      *list = (*list)->next;
+    } else {
+      list = &(*list)->next;
+    }
+  }
 }
 
 /* The lock is held. For a moment only: nobody tells when patience is at its end. */
@@ -33,29 +57,33 @@ static void doze(void) {
   pthread_cond_timedwait(&changed, &lock, &soon);
 }
 
-static void wait_for(struct side *other) {
-  if (other->count == 0) return;
-  double end = hi_seconds() + patience();
-  while (other->count > 0 && hi_seconds() < end) doze();
-  if (other->count == 0) return;
-  other->count = 0;
-  other->written_off++;
-  pthread_cond_broadcast(&changed);
+static void wait_for(call **others) {
+  while (*others) {
+    doze();
+    write_off(others, hi_seconds() - patience());
+  }
 }
 
-/* A collective counts while it still waits: else calls of the driver that follow each other would keep it out. */
+/* A collective is on the list while it still waits: else calls of the driver that follow each other would keep it out.
+ */
 void hi_turn_begin(helio_turn turn) {
   bool goes_first = turn == HELIO_TURN_COLLECTIVE;
+  if (depth++ > 0) return;
   pthread_mutex_lock(&lock);
-  if (goes_first) add_one(&sides[turn]);
-  wait_for(&sides[goes_first ? HELIO_TURN_DRIVER : HELIO_TURN_COLLECTIVE]);
-  if (!goes_first) add_one(&sides[turn]);
+  if (goes_first) add(&under_way[turn], INFINITY);
+  wait_for(&under_way[goes_first ? HELIO_TURN_DRIVER : HELIO_TURN_COLLECTIVE]);
+  if (goes_first) {
+    mine.since = hi_seconds();
+  } else {
+    add(&under_way[turn], hi_seconds());
+  }
   pthread_mutex_unlock(&lock);
 }
 
 void hi_turn_end(helio_turn turn) {
-  struct side *side = &sides[turn];
+  call **list = &under_way[turn];
+  if (depth == 0 || --depth > 0) return;
   pthread_mutex_lock(&lock);
-  if (began_behind == side->written_off && --side->count == 0) pthread_cond_broadcast(&changed);
+  if (take_away(list) && !*list) pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }

@@ -196,7 +196,7 @@ static helio_status take_weights(helio_strategy *strategy, const double *weights
   if (given == 0) return HELIO_OK;
   for (int i = 0; i < given; i++) {
     if (!(weights[i] > 0 && weights[i] < 1e12)) {
-      return hi_fail(HELIO_INVALID_ARGUMENT, "weight %d is %g; weights are positive numbers", i, weights[i]);
+      return hi_fail(HELIO_INVALID_ARGUMENT, "weight %d is %g; weights are above 0 and below 1e12", i, weights[i]);
     }
   }
   if (given != strategy->replicas.count) {

@@ -36,6 +36,10 @@ bool hi_type_is_float(helio_type type) {
   return type == HELIO_FLOAT32 || type == HELIO_FLOAT64 || type == HELIO_FLOAT16 || type == HELIO_BFLOAT16;
 }
 
+bool helio_type_is_integer(helio_type type) {
+  return hi_type_valid(type) && !hi_type_is_float(type);
+}
+
 /* Rounds to the nearest float16, ties to even, without passing through float32. */
 static uint16_t half_of(double value) {
   uint16_t sign = signbit(value) ? 0x8000 : 0;

@@ -42,7 +42,7 @@ typedef struct hi_bar_totals {
   double validation;             /* seconds of these that no sample was trained on in: they slow no training down */
   int replicas;                  /* what follows is shown for several only */
   double compute, reduce, input; /* seconds that replicas spent with each, added up over them; all 0: not known */
-  double efficiency;             /* samples/s through replicas × samples/s of one; 0: not known */
+  double efficiency;             /* 1: as many times as fast as one replica alone; 0: not known */
 } hi_bar_totals;
 
 /* "10 epochs in 12.3 s, 48,800 samples/s; 2 replicas: compute 81 %, reduce 12 %, input 7 %, efficiency 0.88" and a

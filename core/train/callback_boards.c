@@ -15,6 +15,7 @@
 #include "train/callback.h"
 #include "train/event_file.h"
 #include "train/logs.h"
+#include "train/output_file.h"
 #include "train/trace_file.h"
 
 /* ---- TensorBoard ---- */
@@ -207,9 +208,17 @@ static helio_status draw_replica(timeline *line, const helio_strategy *strategy,
 static helio_status begin_timeline(void *user, helio_training *t) {
   timeline *line = user;
   helio_status status = hi_trace_file_close(line->file); /* of a training that did not come to its end */
+  (void)t;
+  line->file = NULL;
   line->track_count = 0;
   line->begin = hi_seconds();
-  line->file = status ? NULL : hi_trace_file_open(line->path, t->model->title);
+  return status ? status : hi_output_file_check(line->path);
+}
+
+/* Behind the first step: a training that takes none leaves the timeline of another as it is. */
+static helio_status open_timeline(timeline *line, const helio_training *t) {
+  if (line->file) return HELIO_OK;
+  line->file = hi_trace_file_open(line->path, t->model->title);
   return line->file ? hi_trace_file_name(line->file, INPUT_TRACK, "input") : helio_error_pending();
 }
 
@@ -223,7 +232,8 @@ static helio_status begin_step(void *user, helio_training *t) {
 static helio_status end_step(void *user, helio_training *t) {
   timeline *line = user;
   double asked = fmax(line->begun - t->input_seconds, line->begin), end = fmin(asked + t->seconds, hi_seconds());
-  helio_status status = span(line, INPUT_TRACK, "input", asked, line->begun);
+  helio_status status = open_timeline(line, t);
+  if (!status) status = span(line, INPUT_TRACK, "input", asked, line->begun);
   for (int i = 0; i < t->strategy->replicas.count && !status; i++) status = draw_replica(line, t->strategy, i, end);
   return status;
 }
@@ -233,6 +243,7 @@ static helio_status end_timeline_epoch(void *user, helio_training *t) {
   timeline *line = user;
   double now = hi_seconds() - line->begin;
   helio_status status = HELIO_OK;
+  if (!line->file) return HELIO_OK; /* all steps of the epoch had been taken before the training went on */
   for (int i = 0; i < helio_logs_count(t->logs) && !status; i++) {
     double value = helio_logs_value(t->logs, i);
     status = helio_error_pending();

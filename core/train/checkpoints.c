@@ -108,7 +108,7 @@ static hi_safetensors *open_whole(const char *path, bool *there) {
   hi_safetensors *file = hi_safetensors_verified(hi_safetensors_open_if_there(path, there));
   if (!file || hi_safetensors_has_checksum(file)) return file;
   hi_safetensors_close(file);
-  hi_fail(HELIO_BAD_DATA, "%s has no checksum", path);
+  hi_fail(HELIO_BAD_DATA, "%s has no checksum, without which a checkpoint is not trusted", path);
   return NULL;
 }
 

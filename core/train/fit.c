@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Epochs. */
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "data/folder.h"
@@ -87,8 +86,7 @@ static void heed_signal(fitting *f) {
   if (f->heeds_signals) f->signal = hi_signals_asked();
   if (!f->signal) return;
   t->stop = true;
-  hi_log(HELIO_LOG_INFO, "%s: the training ends behind step %lld", f->signal == SIGINT ? "SIGINT" : "SIGTERM",
-         (long long)t->total_steps);
+  hi_log(HELIO_LOG_INFO, "%s: the training ends after step %lld", hi_signal_name(f->signal), (long long)t->total_steps);
 }
 
 static helio_status checkpoint_behind_step(fitting *f) {
@@ -380,8 +378,9 @@ static helio_status check(const helio_fit_options *o) {
 static helio_status draw_seed(uint64_t *seed) {
   uint64_t key = hi_seed_key(0, "fit"), times;
   helio_status status = hi_seed_count(key, &times);
+  if (status) return status;
   *seed = (hi_mix(key, times) >> 1) | 1;
-  return status;
+  return HELIO_OK;
 }
 
 static helio_status take_samples(fitting *f) {

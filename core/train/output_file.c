@@ -45,6 +45,7 @@ helio_status hi_output_file_open(hi_output_file *file, char *path, int descripto
   file->path = path;
   file->descriptor = descriptor;
   file->made = made;
+  file->replaces = false;
   file->ending = "";
   file->failed = NULL;
   file->used = 0;
@@ -54,14 +55,25 @@ helio_status hi_output_file_open(hi_output_file *file, char *path, int descripto
 
 /* Without O_NONBLOCK a pipe would wait for somebody who reads from it. A link that leads nowhere is no new file. */
 helio_status hi_output_file_create(hi_output_file *file, const char *path, bool append) {
-  int how = append ? O_RDWR | O_APPEND : O_WRONLY | O_TRUNC;
+  int how = append ? O_RDWR | O_APPEND : O_WRONLY;
   char *copy = strdup(path);
   if (!copy) return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for writing it", path);
   how |= O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   int descriptor = open(path, how | O_EXCL, 0666);
   bool made = descriptor >= 0;
   if (!made && errno == EEXIST) descriptor = open(path, how, 0666);
-  return hi_output_file_open(file, copy, descriptor, made);
+  helio_status status = hi_output_file_open(file, copy, descriptor, made);
+  file->replaces = !append && !made;
+  return status;
+}
+
+helio_status hi_output_file_check(const char *path) {
+  hi_output_file *file = malloc(sizeof *file); /* more than a stack should hold */
+  if (!file) return hi_fail(HELIO_OUT_OF_MEMORY, "%s: no memory for writing it", path);
+  helio_status status = hi_output_file_create(file, path, false);
+  if (!status) status = hi_output_file_close(file);
+  free(file);
+  return status;
 }
 
 static void keep_failure(hi_output_file *file, const char *doing) {
@@ -128,6 +140,8 @@ static void take_back(const hi_output_file *file, size_t written, bool gathered)
 
 static void write_records(hi_output_file *file, const unsigned char *records, size_t bytes) {
   if (bytes == 0 || file->failed) return;
+  if (file->replaces && ftruncate(file->descriptor, 0) != 0) keep_failure(file, "emptying it");
+  file->replaces = false;
   size_t written = write_bytes(file, records, bytes);
   if (!file->failed && !put_ending(file, lseek(file->descriptor, 0, SEEK_CUR))) keep_failure(file, "writing");
   if (file->failed) take_back(file, written, records == file->gathered);
@@ -175,7 +189,7 @@ static void remove_if_empty(const hi_output_file *file) {
 
 helio_status hi_output_file_close(hi_output_file *file) {
   write_gathered(file);
-  if (file->failed && file->made) remove_if_empty(file);
+  if (file->made) remove_if_empty(file);
   /* Some file systems tell of a full disk only here. */
   if (close(file->descriptor) != 0 && errno != EINTR) keep_failure(file, "closing");
   helio_status status = report(file);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file that grows while a program runs and that others read meanwhile: records are gathered in memory and go out
  * whole. The first failure to write is kept: a record that was cut short is taken back, nothing is written after it,
- * and every later call reports it. A new file into which nothing could be written is removed when it is closed. Threads
- * may call all but open and close at once. */
+ * and every later call reports it. A new file into which nothing was written is removed when it is closed. Threads may
+ * call all but open and close at once. */
 #ifndef HI_OUTPUT_FILE_H
 #define HI_OUTPUT_FILE_H
 
@@ -12,7 +12,8 @@
 typedef struct hi_output_file {
   char *path;
   int descriptor;
-  bool made; /* by us: it was not there before */
+  bool made;     /* by us: it was not there before */
+  bool replaces; /* what the file has, which goes when the first record comes */
 
   /* What makes a document of the records, "" unless the caller sets it before the first one. It stands behind those
    * that were written, and what comes next takes its place: so what a program leaves that dies, or finds the disk full,
@@ -31,8 +32,12 @@ typedef struct hi_output_file {
  * negative one is a failure that errno explains. `made`: opening it made it. */
 helio_status hi_output_file_open(hi_output_file *file, char *path, int descriptor, bool made);
 
-/* The same with a file at that path: a new one in the place of another, or behind what it has, which may be read. */
+/* The same with a file at that path: in the place of what it has, which stays until there is something to write, or
+ * behind it; then it may be read. */
 helio_status hi_output_file_create(hi_output_file *file, const char *path, bool append);
+
+/* Could that be written to? Leaves what there is, or nothing. */
+helio_status hi_output_file_check(const char *path);
 
 /* Adds one record. */
 helio_status hi_output_file_put(hi_output_file *file, const void *record, size_t bytes);

@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { CAUGHT = 2 };
+enum { CAUGHT = 3 };
 
-static const int caught[CAUGHT] = {SIGINT, SIGTERM};
+static const int caught[CAUGHT] = {SIGINT, SIGTERM, SIGHUP}; /* the last one where a terminal is gone */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* over the next two */
 static int trainings;
@@ -55,4 +55,8 @@ int hi_signals_leave(void) {
   int number = atomic_load(&asked);
   pthread_mutex_unlock(&lock);
   return number;
+}
+
+const char *hi_signal_name(int number) {
+  return number == SIGINT ? "SIGINT" : number == SIGTERM ? "SIGTERM" : "SIGHUP";
 }

@@ -104,6 +104,23 @@ static helio_status no_memory(void) {
   return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a checkpoint");
 }
 
+/* Is it a name of a model that was given none? Keras counts these, too, and writes them into architectures. */
+static bool is_counted(const char *name) {
+  static const char *const bases[] = {"sequential", "functional", "model"};
+  for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++) {
+    size_t length = strlen(bases[i]);
+    if (strncmp(name, bases[i], length) != 0) continue;
+    const char *rest = name + length;
+    if (!*rest || (rest[0] == '_' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")])) return true;
+  }
+  return false;
+}
+
+/* NULL: nobody gave it one. What it is called then says nothing: it depends on the models that were made before. */
+static const char *name_of(const helio_model *model) {
+  return model->named && !is_counted(model->name) ? model->name : NULL;
+}
+
 /* All replicas have called it as often. */
 static helio_status note_calls(void *user, const char *name, helio_layer *layer) {
   json_t *count = json_integer((json_int_t)atomic_load(&layer->calls[0]));
@@ -175,7 +192,8 @@ static char *text_of_training(const hi_snapshot *s) {
   if (!status) status = visit_drawing(s->model, "", note_calls, calls);
   if (!status) status = note_callbacks(s->callbacks, states);
   json_t *all =
-      json_pack("{s:i, s:i, s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "version", 1, "epoch", s->place.epoch,
+      json_pack("{s:i, s:o?, s:s, s:i, s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "version", 1, "model",
+                json_string(name_of(s->model)), "loss", helio_loss_name(s->compiled->loss), "epoch", s->place.epoch,
                 "step", (json_int_t)s->place.step, "total_steps", (json_int_t)s->place.total_steps, "position",
                 s->place.position, "shuffle", shuffle, "seed", seed, "optimizer", numbers_of(s->compiled->optimizer),
                 "calls", calls, "history", epochs_of(s->history), "callbacks", states);
@@ -338,6 +356,27 @@ static helio_status read_place(const reading *r, hi_snapshot_place *place) {
   return place->position ? HELIO_OK : no_memory();
 }
 
+static helio_status refuse_other(const reading *r, const char *has, const char *theirs, const char *own) {
+  char shown[HI_SHOWN];
+  return hi_fail(HELIO_INVALID_ARGUMENT,
+                 "%s: it was written by a training %s %s, and this is one %s %s; give the folder of this training, or "
+                 "one without checkpoints",
+                 hi_safetensors_path(r->file), has, hi_shown(theirs, shown), has, own);
+}
+
+/* Two models may have variables of the same names and shapes. */
+static helio_status check_model(const reading *r) {
+  const char *theirs = json_string_value(json_object_get(r->training, "model")), *own = name_of(r->snapshot->model);
+  return !theirs || !own || strcmp(theirs, own) == 0 ? HELIO_OK : refuse_other(r, "of", theirs, own);
+}
+
+/* The mean of the epoch's losses, of which the checkpoint has a part, would be one of both. */
+static helio_status check_loss(const reading *r) {
+  const char *theirs = json_string_value(json_object_get(r->training, "loss"));
+  const char *own = helio_loss_name(r->snapshot->compiled->loss);
+  return !theirs || strcmp(theirs, own) == 0 ? HELIO_OK : refuse_other(r, "with", theirs, own);
+}
+
 static helio_status read_numbers(const reading *r, hi_optimizer_numbers *numbers, uint64_t *seed) {
   json_int_t calls;
   const char *text, *kind, *own = r->snapshot->compiled->optimizer->kind->name;
@@ -349,9 +388,7 @@ static helio_status read_numbers(const reading *r, hi_optimizer_numbers *numbers
     return damaged(r, "optimizer");
   }
   numbers->calls = calls;
-  if (strcmp(kind, own) == 0) return HELIO_OK;
-  return hi_fail(HELIO_INVALID_ARGUMENT, "%s: it was written by a training with %s, and this one has %s",
-                 hi_safetensors_path(r->file), kind, own);
+  return strcmp(kind, own) == 0 ? HELIO_OK : refuse_other(r, "with", kind, own);
 }
 
 static helio_status find_calls(void *user, const char *name, helio_layer *layer) {
@@ -431,6 +468,8 @@ static helio_status read_all(reading *r, hi_snapshot_go *go, void *user) {
   hi_snapshot_place place = {0};
   uint64_t seed = 0;
   helio_status status = parse(r);
+  if (!status) status = check_model(r);
+  if (!status) status = check_loss(r);
   if (!status) status = read_numbers(r, &numbers, &seed);
   if (!status) status = visit_drawing(r->snapshot->model, "", find_calls, r);
   if (!status) status = visit_variables(r->snapshot, stage, r);
@@ -450,7 +489,11 @@ static helio_status read_all(reading *r, hi_snapshot_go *go, void *user) {
 helio_status hi_snapshot_read(hi_snapshot *s, const char *folder, hi_snapshot_go *go, void *user) {
   int64_t step;
   reading r = {.snapshot = s, .file = hi_checkpoint_open_last(folder, &step)};
-  if (!r.file) return helio_error_pending();
+  if (!r.file) {
+    helio_status failed = helio_error_pending();
+    if (!failed) hi_log(HELIO_LOG_INFO, "there is no checkpoint in %s yet: the training begins", folder);
+    return failed;
+  }
   helio_scope pool = helio_pool_enter();
   helio_status status = read_all(&r, go, user);
   helio_pool_leave(&pool);

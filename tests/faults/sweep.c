@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sweep.h"
 
-#include <glob.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "support.h"
 
@@ -114,30 +114,24 @@ static bool end_child(const sweep *s, place *places, place **freed) {
   return status != 0;
 }
 
-/* Has it a thread that runs, or would if there were a core for it? */
-static bool computes(pid_t process) {
-  char pattern[40], line[300];
-  glob_t names;
-  bool found = false;
-  snprintf(pattern, sizeof pattern, "/proc/%d/task/*/stat", (int)process);
-  if (process == 0 || glob(pattern, 0, NULL, &names)) return false;
-  for (size_t i = 0; i < names.gl_pathc && !found; i++) {
-    FILE *file = fopen(names.gl_pathv[i], "r");
-    const char *state = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
-    found = state && state[1] == ' ' && state[2] == 'R';
-    if (file) fclose(file);
-  }
-  globfree(&names);
-  return found;
+/* Nanoseconds of a processor that its threads have taken together. */
+static int64_t time_taken(pid_t process) {
+  clockid_t clock;
+  struct timespec time;
+  if (process == 0 || clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-/* Of those that hang many can wait at a time, but who shares a core with forty others is late by that alone. */
+/* Of those that hang many can wait at a time, but who shares a core with forty others is late by that alone. Who waits
+ * takes next to nothing of a processor while somebody looks on. */
 static void wait_for_a_core(const place *places, int count) {
-  enum { AT_WORK = 2 };
-  for (int busy = AT_WORK; busy >= AT_WORK;) {
+  enum { AT_WORK = 2, LOOK_US = 10000, NOTHING_NS = 200000 };
+  int64_t before[MOST_CHILDREN];
+  for (int busy = count; busy >= AT_WORK;) {
+    for (int i = 0; i < count; i++) before[i] = time_taken(places[i].process);
+    usleep(LOOK_US);
     busy = 0;
-    for (int i = 0; i < count && busy < AT_WORK; i++) busy += computes(places[i].process);
-    if (busy >= AT_WORK) usleep(10000);
+    for (int i = 0; i < count; i++) busy += time_taken(places[i].process) - before[i] > NOTHING_NS;
   }
 }
 

@@ -231,6 +231,33 @@ static void test_own_models(void **state) {
   remove_folder(folder);
 }
 
+/* Also one that JSON has to quote; and none once it is taken away. */
+static void test_notes(void **state) {
+  static const char *const notes[] = {"{\"scale\": 255}", "two\nlines \xc3\xbc", NULL};
+  char folder[64], path[100];
+  (void)state;
+  make_folder(folder);
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  helio_model *model = chain();
+  assert_null(helio_model_note(model));
+  for (size_t i = 0; i < COUNT_OF(notes); i++) {
+    assert_ok(helio_model_set_note(model, notes[i]));
+    assert_ok(helio_save_model(model, path));
+    helio_model *loaded = helio_load_model(path);
+    assert_made(loaded);
+    if (notes[i]) assert_string_equal(helio_model_note(loaded), notes[i]);
+    if (!notes[i]) assert_null(helio_model_note(loaded));
+    helio_release(loaded);
+  }
+  assert_ok(helio_model_set_note(model, "\xff"));
+  assert_int_equal(helio_save_model(model, path), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "UTF-8");
+  assert_int_equal(helio_model_set_note(NULL, "a"), HELIO_INVALID_ARGUMENT);
+  expect_error(HELIO_INVALID_ARGUMENT, "NULL");
+  helio_release(model);
+  remove_folder(folder);
+}
+
 static helio_tensor *pass_on(void *self, helio_tensor *const *inputs, int count, bool training) {
   (void)self, (void)count, (void)training;
   return inputs[0];
@@ -385,9 +412,16 @@ static void test_wrong_files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_keras_models),      TEST(test_models_of_keras_2),  TEST(test_written),
-      TEST(test_deferred),          TEST(test_oldest_form),        TEST(test_own_models),
-      TEST(test_model_of_ones_own), TEST(test_no_memory_for_json), TEST(test_files),
+      TEST(test_keras_models),
+      TEST(test_models_of_keras_2),
+      TEST(test_written),
+      TEST(test_deferred),
+      TEST(test_oldest_form),
+      TEST(test_own_models),
+      TEST(test_model_of_ones_own),
+      TEST(test_no_memory_for_json),
+      TEST(test_files),
+      TEST(test_notes),
       TEST(test_wrong_files),
   };
   remember_environment();

@@ -5,6 +5,7 @@
 #include "device/guard.h"
 #include "device/sanitize.h"
 #include "fake_device.h"
+#include "runtime/machine.h"
 
 /* ---- one stream ---- */
 
@@ -402,6 +403,40 @@ static void test_limit(void **state) {
   hi_arena_destroy(arena);
 }
 
+/* Without a limit all memory that there is bounds the arena and the rest of the process together; with one, that bounds
+ * the arena, also if it is above. */
+static void test_all_memory(void **state) {
+  hi_arena_source source = usual();
+  (void)state;
+  source.granted = hi_machine_resident() + 144 * MIB;
+  hi_arena *arena = make(source);
+  assert_int_equal(info_of(arena).limit, 0);
+  assert_null(hi_arena_allocate(arena, source.granted, HI_STREAM_COMPUTE, "test"));
+  expect_error(HELIO_OUT_OF_MEMORY, "test asked for ");
+  hi_block_release(get(arena, 100 * MIB, HI_STREAM_COMPUTE));
+  hi_arena_destroy(arena);
+  char *elsewhere = malloc(64 * MIB);
+  assert_non_null(elsewhere);
+  memset(elsewhere, 1, 64 * MIB);
+  arena = make(source);
+  assert_null(hi_arena_allocate(arena, 100 * MIB, HI_STREAM_COMPUTE, "test"));
+  double held; /* by the rest of the process, of which the block above is a part */
+  helio_error error;
+  assert_int_equal(helio_error_take(&error), HELIO_OUT_OF_MEMORY);
+  assert_non_null(strstr(error.message, "test asked for 100.0 MiB; limit "));
+  const char *rest = strstr(error.message, " for the whole process, which holds ");
+  assert_non_null(rest);
+  assert_int_equal(sscanf(rest, " for the whole process, which holds %lf MiB elsewhere, in use 0 bytes", &held), 1);
+  assert_true(held >= 64);
+  assert_null(strstr(error.message, "HELIO_MEMORY_LIMIT")); /* none was set */
+  free(elsewhere);
+  hi_arena_destroy(arena);
+  source.limit = source.granted + 2 * MIB;
+  arena = make(source);
+  hi_block_release(get(arena, source.limit - MIB, HI_STREAM_COMPUTE));
+  hi_arena_destroy(arena);
+}
+
 static void test_reserve(void **state) {
   hi_arena_source source = usual();
   (void)state;
@@ -483,7 +518,7 @@ static void test_the_report_of_out_of_memory(void **state) {
       "out of memory on /device:TEST:0: Concat asked for 4.5 MiB; limit 20.0 MiB, in use 18.0 MiB, "
       "reserved 20.0 MiB, largest free piece 2.0 MiB; largest holders: MatMul 7.0 MiB in 2, Add 5.0 MiB "
       "in 1, Sum 3.0 MiB in 1, Cast 2.0 MiB in 1, Fill 1.0 MiB in 1. Use smaller batches or a smaller model, or raise "
-      "HELIO_MEMORY_LIMIT or HELIO_MEMORY_FRACTION");
+      "the limit (HELIO_MEMORY_LIMIT, HELIO_MEMORY_FRACTION, HELIO_LOGICAL_DEVICES)");
   for (size_t i = 0; i < COUNT_OF(holders); i++) hi_block_release(blocks[i]);
   assert_null(hi_arena_allocate(arena, GIB, HI_STREAM_COMPUTE, "Concat"));
   expect_error(HELIO_OUT_OF_MEMORY, "largest free piece 20.0 MiB; largest holders: none.");
@@ -863,6 +898,7 @@ int main(void) {
       ARENA_TEST(test_the_device_fails_to_allocate),
       ARENA_TEST(test_growth),
       ARENA_TEST(test_limit),
+      TEST(test_all_memory),
       ARENA_TEST(test_reserve),
       ARENA_TEST(test_the_device_refuses_generous_pieces),
       ARENA_TEST(test_the_device_runs_out),

@@ -527,27 +527,39 @@ static void test_lost_device(void **state) {
 
 /* ---- files that cannot be written ---- */
 
-static void expect_no_fit(helio_callback *callback, helio_status status, const char *part) {
-  int files = open_files();
+static helio_status count_step(void *user, helio_training *training) {
+  ++*(int *)user;
+  (void)training;
+  return HELIO_OK;
+}
+
+/* Returns how many steps were taken before. */
+static int expect_no_fit(helio_callback *callback, helio_status status, const char *part) {
+  int files = open_files(), steps = 0;
   helio_model *model = make_model(0.1);
   assert_made(callback);
-  assert_null(FIT(model, .callbacks = {callback}));
+  assert_null(FIT(model, .callbacks = {callback, helio_callback(.user = &steps, .batch_begin = count_step)}));
   expect_error(status, part);
   assert_int_equal(open_files(), files);
   helio_release(model);
+  return steps;
+}
+
+static void expect_no_step(helio_callback *callback, helio_status status, const char *part) {
+  assert_int_equal(expect_no_fit(callback, status, part), 0);
 }
 
 static void test_unwritable(void **state) {
   (void)state;
   put_bytes(in_folder("file"), "", 0);
   static const char no_folder[] = "/no/x cannot be made: No such file or directory";
-  expect_no_fit(helio_csv_logger(in_folder("no/x")), HELIO_IO_FAILURE, no_folder);
-  expect_no_fit(helio_csv_logger(in_folder("no/x"), .append = true), HELIO_IO_FAILURE, no_folder);
-  expect_no_fit(helio_csv_logger(folder), HELIO_IO_FAILURE, " cannot be made: Is a directory");
-  expect_no_fit(helio_csv_logger("/dev/null"), HELIO_INVALID_ARGUMENT, "/dev/null is not a regular file");
-  expect_no_fit(helio_json_logger(in_folder("no/x")), HELIO_IO_FAILURE, no_folder);
-  expect_no_fit(helio_timeline(in_folder("no/x")), HELIO_IO_FAILURE, no_folder);
-  expect_no_fit(helio_tensorboard(in_folder("file/x")), HELIO_IO_FAILURE, "/file cannot be made: File exists");
+  expect_no_step(helio_csv_logger(in_folder("no/x")), HELIO_IO_FAILURE, no_folder);
+  expect_no_step(helio_csv_logger(in_folder("no/x"), .append = true), HELIO_IO_FAILURE, no_folder);
+  expect_no_step(helio_csv_logger(folder), HELIO_IO_FAILURE, " cannot be made: Is a directory");
+  expect_no_step(helio_csv_logger("/dev/null"), HELIO_INVALID_ARGUMENT, "/dev/null is not a regular file");
+  expect_no_step(helio_json_logger(in_folder("no/x")), HELIO_IO_FAILURE, no_folder);
+  expect_no_step(helio_timeline(in_folder("no/x")), HELIO_IO_FAILURE, no_folder);
+  expect_no_step(helio_tensorboard(in_folder("file/x")), HELIO_IO_FAILURE, "/file cannot be made: File exists");
   expect_no_fit(helio_model_checkpoint(in_folder("file/x")), HELIO_IO_FAILURE, "/file cannot be made");
   expect_no_fit(helio_model_checkpoint(in_folder("file/x/y")), HELIO_IO_FAILURE, "/file cannot be made: File exists");
   expect_no_fit(helio_model_checkpoint(in_folder("{nosuch}")), HELIO_INVALID_ARGUMENT, "has {nosuch}, but there is no");

@@ -129,7 +129,7 @@ static void test_files_with_nothing_in_them(void **state) {
   assert_int_equal(helio_csv_rows(csv), 0);
   assert_int_equal(helio_csv_columns(csv), 0);
   assert_null(READ("\n\n"));
-  expect_error(HELIO_BAD_DATA, "t.csv, line 1: there is no header");
+  expect_error(HELIO_BAD_DATA, "t.csv, line 1: there is no header: the file is empty");
 }
 
 static void test_types_that_are_given(void **state) {

@@ -287,6 +287,8 @@ static void files_are_sliced(void **state) {
   expect_error(HELIO_INVALID_ARGUMENT, "behind a colon");
   assert_null(helio_dataset_from_files("/nowhere/x.npy"));
   expect_error(HELIO_IO_FAILURE, "/nowhere/x.npy");
+  assert_null(helio_dataset_from_files("/nowhere/X.NPZ"));
+  expect_error(HELIO_INVALID_ARGUMENT, "/nowhere/X.NPZ has several arrays");
 }
 
 /* ---- pieces of a batch, for strategies ---- */
@@ -391,7 +393,7 @@ static void wrong_arguments_of_sources_are_named(void **state) {
   REFUSED(helio_dataset_range(-3), "-3");
   REFUSED(helio_dataset_from_generator(NULL), "next is NULL");
   REFUSED(helio_dataset_from_generator(next_counted, .count = -1), "-1");
-  REFUSED(helio_dataset_from_slices(three, two), "arrays of shape (3,) and (2,)");
+  REFUSED(helio_dataset_from_slices(three, two), "arrays have different numbers of samples: 3 and 2");
   REFUSED(helio_dataset_from_slices(three, scalar), "array 1 is a scalar");
   REFUSED(helio_dataset_from_slices(three, NULL), "an array is NULL");
   REFUSED(helio_dataset_of_slices(&three, 9), "9 arrays");

@@ -467,6 +467,9 @@ static void test_nearest(void **state) {
       {"HELIO_LOG_PLACMENT", "HELIO_LOG_PLACEMENT"},
       {"HELIO_DATA", "HELIO_DATA_DIR"}, /* though HELIO_LOG differs by fewer letters */
       {"HELIO_DAT", "HELIO_LOG"},       /* no whole part */
+      {"hop", "hip"},
+      {"hat", NULL}, /* one letter of three is not enough */
+      {"2", NULL},
       {"vulkan", NULL},
       {"metal", NULL},
       {"somethingelse", NULL},

@@ -279,7 +279,7 @@ static void test_absent_sets(void **state) {
   snprintf(
       expected, sizeof expected,
       "imdb was not found in /none, /nowhere, %s/helio, /usr/share/datasets, nor in a folder imdb of these. To have "
-      "it: helio data get imdb or, where it is in a folder already, helio data get imdb --from FOLDER",
+      "it: helio data get imdb or, where it is in a folder already, helio data get imdb --from DIR",
       folder);
   helio_error error;
   assert_int_equal(helio_error_take(&error), HELIO_IO_FAILURE);
@@ -305,7 +305,7 @@ static void test_incomplete_set(void **state) {
   assert_int_equal(unlink(path), 0);
   assert_true(helio_load_data("mnist", &train));
   snprintf(expected, sizeof expected, "mnist is not whole: %s is missing or cannot be read, with .gz as well", path);
-  expect_error(HELIO_IO_FAILURE, expected);
+  expect_error(HELIO_BAD_DATA, expected);
 }
 
 static void test_absent_set_of_debian(void **state) {

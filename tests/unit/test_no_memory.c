@@ -701,7 +701,8 @@ static helio_status load_weights(world *w) {
 }
 
 static helio_status save_model(world *w) {
-  return helio_save_model(w->model, path_of(w));
+  helio_status status = helio_model_set_note(w->model, "of images");
+  return status ? status : helio_save_model(w->model, path_of(w));
 }
 
 static helio_status load_model(world *w) {

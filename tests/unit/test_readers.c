@@ -201,6 +201,31 @@ static void test_idx(void **state) {
   expect_error(HELIO_NOT_SUPPORTED, "the type short is not supported");
 }
 
+/* As gzip has it: zeros behind the end are nothing, and anything else is no part of the data. */
+static void test_behind_gzip(void **state) {
+  (void)state;
+  static const struct {
+    const char *more;
+    size_t bytes;
+    bool good;
+  } cases[] = {{"\0\0\0", 3, true}, {"x", 1, false}, {"\0\0x", 3, false}, {"\x1F", 1, false}, {"hello", 5, false}};
+  hi_file *whole = hi_file_open(golden_data("type08.idx.gz"));
+  assert_made(whole);
+  for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    unsigned char bytes[200];
+    assert_true(whole->size + cases[i].bytes <= sizeof bytes);
+    memcpy(bytes, whole->bytes, whole->size);
+    memcpy(bytes + whole->size, cases[i].more, cases[i].bytes);
+    hi_file *file = hi_file_copy("x.gz", (const char *)bytes, whole->size + cases[i].bytes);
+    assert_made(file);
+    helio_array *array = hi_read_idx(file);
+    if (cases[i].good) assert_made(array);
+    if (!cases[i].good) expect_error(HELIO_BAD_DATA, "the compressed data end here, but more follows");
+    hi_drop(file);
+  }
+  hi_drop(whole);
+}
+
 static void test_wrong_idx(void **state) {
   (void)state;
   static const struct {
@@ -310,6 +335,7 @@ int main(void) {
       POOL_TEST(test_wrong_headers_of_npy),
       POOL_TEST(test_bool_of_two),
       POOL_TEST(test_idx),
+      POOL_TEST(test_behind_gzip),
       POOL_TEST(test_wrong_idx),
       POOL_TEST(test_safetensors),
       POOL_TEST(test_paths),

@@ -271,6 +271,9 @@ static void a_signal_ends_behind_the_step(void **state) {
   run(&(training){
       .folder = folder, .replicas = 1, .epochs = EPOCHS, .raise_at = 14, .signals = {SIGTERM}, .result = found});
   assert_int_equal(found->signal, SIGTERM);
+  run(&(training){
+      .folder = folder, .replicas = 1, .epochs = EPOCHS, .raise_at = 15, .signals = {SIGHUP}, .result = found});
+  assert_int_equal(found->signal, SIGHUP);
   run(&(training){.folder = folder, .replicas = 1, .epochs = EPOCHS, .result = found});
   assert_equal(found, expected());
   remove_folder(folder);
@@ -479,8 +482,57 @@ static void another_batch_size(void **state) {
     assert_int_equal(helio_history_epochs(history), 4);
     assert_logged("WARNING:helio:the data are not those that the training was begun with", "");
     assert_null(rerun_with(fresh, &(rerun){.folder = folder, .epochs = 5, .sgd = true}));
-    expect_error(HELIO_INVALID_ARGUMENT, "it was written by a training with nadam, and this one has sgd");
+    expect_error(HELIO_INVALID_ARGUMENT, "it was written by a training with nadam, and this is one with sgd");
     helio_release(fresh);
+    helio_release(model);
+  }
+  remove_folder(folder);
+}
+
+/* A model of another name is another model, also if its variables are alike. Without a name it may be the same. */
+static helio_model *make_named(const char *name) {
+  helio_model *model = helio_sequential({helio_dense(CLASSES, .activation = HELIO_SOFTMAX)}, .name = name,
+                                        .input_shape = HELIO_SHAPE(FEATURES), .type = HELIO_FLOAT64);
+  helio_compile(model, .optimizer = helio_adam(), .loss_name = "sparse_categorical_crossentropy");
+  return model;
+}
+
+static void another_model(void **state) {
+  (void)state;
+  char folder[64];
+  start_for_reruns(folder);
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_named("first"), *other = make_named("second"), *nameless = make_named(NULL);
+    assert_made(rerun_with(model, &(rerun){.folder = folder, .epochs = 1}));
+    double before = first_weight(other);
+    assert_null(rerun_with(other, &(rerun){.folder = folder, .epochs = 2}));
+    expect_error(HELIO_INVALID_ARGUMENT, "it was written by a training of first, and this is one of second");
+    assert_true(first_weight(other) == before);
+    assert_made(rerun_with(nameless, &(rerun){.folder = folder, .epochs = 2}));
+    assert_made(rerun_with(other, &(rerun){.folder = folder, .epochs = 3}));
+    helio_release(nameless);
+    helio_release(other);
+    helio_release(model);
+  }
+  remove_folder(folder);
+}
+
+/* Keras writes the name that it has counted into an architecture: the next export of the same model has another. */
+static void the_same_model_counted_anew(void **state) {
+  (void)state;
+  char folder[64];
+  start_for_reruns(folder);
+  HELIO_DEVICE(device_name()) {
+    helio_model *model = make_named("sequential"), *again = make_named("sequential_12");
+    helio_model *mine = make_named("sequential_mine"), *yours = make_named("sequential_yours");
+    assert_made(rerun_with(model, &(rerun){.folder = folder, .epochs = 1}));
+    assert_made(rerun_with(again, &(rerun){.folder = folder, .epochs = 2}));
+    assert_made(rerun_with(mine, &(rerun){.folder = folder, .epochs = 3}));
+    assert_null(rerun_with(yours, &(rerun){.folder = folder, .epochs = 4}));
+    expect_error(HELIO_INVALID_ARGUMENT, "a training of sequential_mine, and this is one of sequential_yours");
+    helio_release(yours);
+    helio_release(mine);
+    helio_release(again);
     helio_release(model);
   }
   remove_folder(folder);
@@ -587,6 +639,7 @@ static void trainings_do_not_mix(void **state) {
 }
 
 int main(void) {
+  signal(SIGHUP, SIG_DFL);
   signal(SIGINT, SIG_DFL); /* a shell ignores it for what it runs beside itself, and what is ignored stays so */
   remember_environment();
   const struct CMUnitTest tests[] = {
@@ -600,6 +653,8 @@ int main(void) {
       TEST(statistics_of_replicas_go_on_to_the_bit),
       TEST(the_same_process_goes_on),
       TEST(another_batch_size),
+      TEST(another_model),
+      TEST(the_same_model_counted_anew),
       TEST(nothing_is_written_of_what_is_no_number),
       TEST(a_stopped_training_stays_stopped),
       TEST(a_damaged_checkpoint_is_passed_over),

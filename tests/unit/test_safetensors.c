@@ -529,7 +529,8 @@ static void test_hostile_lengths(void **state) {
   }
   put_bytes("\2\0\0\0\0\0\0", 7);
   assert_null(hi_safetensors_open(path));
-  expect_error(HELIO_BAD_DATA, "byte 7: the file ends inside its first eight bytes");
+  expect_error(HELIO_BAD_DATA,
+               "byte 7: this is not a .safetensors file, or it is cut off: it ends inside its first eight bytes");
   put_file("{}", 2, 100000001, 0);
   assert_int_equal(truncate(path, 200000000), 0);
   assert_null(hi_safetensors_open(path));

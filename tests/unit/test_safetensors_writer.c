@@ -143,21 +143,39 @@ static void test_no_space_left(void **state) {
   assert_old_is_left();
 }
 
+typedef struct attempt {
+  hi_safetensors_writer *writer;
+  const char *expected;
+} attempt;
+
 static bool finish_as_nobody(void *argument) {
+  attempt *a = argument;
   CHILD_CHECK(geteuid() != 0 || setuid(65534) == 0);
-  CHILD_CHECK(hi_safetensors_finish(argument) == HELIO_IO_FAILURE);
-  CHILD_CHECK(strstr(helio_error_message(), "x.safetensors: making a file in the folder failed: Permission denied"));
+  CHILD_CHECK(hi_safetensors_finish(a->writer) == HELIO_IO_FAILURE);
+  CHILD_CHECK(strstr(helio_error_message(), a->expected));
   return true;
+}
+
+static void expect_protected(mode_t of_folder, mode_t of_file, const char *expected) {
+  attempt a = {begin_over_old(), expected};
+  assert_int_equal(chmod(path, of_file), 0);
+  assert_int_equal(chmod(folder, of_folder), 0);
+  assert_int_equal(run_in_child(finish_as_nobody, &a), 0);
+  hi_safetensors_abandon(a.writer);
+  assert_int_equal(chmod(folder, 0755), 0);
+  assert_int_equal(chmod(path, 0644), 0);
+  assert_old_is_left();
 }
 
 static void test_unwritable_folder(void **state) {
   (void)state;
-  hi_safetensors_writer *writer = begin_over_old();
-  assert_int_equal(chmod(folder, 0555), 0);
-  assert_int_equal(run_in_child(finish_as_nobody, writer), 0);
-  hi_safetensors_abandon(writer);
-  assert_int_equal(chmod(folder, 0755), 0);
-  assert_old_is_left();
+  expect_protected(0555, 0666, "x.safetensors: making a file in the folder failed: Permission denied");
+}
+
+/* In a folder where it could be replaced. */
+static void test_protected_file(void **state) {
+  (void)state;
+  expect_protected(0777, 0444, "x.safetensors: replacing it failed: Permission denied");
 }
 
 static void test_impossible_targets(void **state) {
@@ -264,17 +282,12 @@ static void test_threads_write_one_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      FILE_TEST(test_source_gives_pieces),
-      FILE_TEST(test_abandoned),
-      FILE_TEST(test_refused_additions),
-      FILE_TEST(test_duplicates_are_refused),
-      FILE_TEST(test_source_that_fails),
-      FILE_TEST(test_no_space_left),
-      FILE_TEST(test_unwritable_folder),
-      FILE_TEST(test_impossible_targets),
-      FILE_TEST(test_permissions),
-      FILE_TEST(test_through_a_link),
-      FILE_TEST(test_name_as_long_as_can_be),
+      FILE_TEST(test_source_gives_pieces),    FILE_TEST(test_abandoned),
+      FILE_TEST(test_refused_additions),      FILE_TEST(test_duplicates_are_refused),
+      FILE_TEST(test_source_that_fails),      FILE_TEST(test_no_space_left),
+      FILE_TEST(test_unwritable_folder),      FILE_TEST(test_protected_file),
+      FILE_TEST(test_impossible_targets),     FILE_TEST(test_permissions),
+      FILE_TEST(test_through_a_link),         FILE_TEST(test_name_as_long_as_can_be),
       FILE_TEST(test_threads_write_one_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

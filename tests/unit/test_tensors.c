@@ -44,6 +44,8 @@ static void test_types(void **state) {
   }
   assert_int_equal(helio_type_bytes((helio_type)0), 0);
   assert_int_equal(helio_type_bytes((helio_type)99), 0);
+  assert_true(helio_type_is_integer(HELIO_UINT8) && helio_type_is_integer(HELIO_BOOL));
+  assert_false(helio_type_is_integer(HELIO_BFLOAT16) || helio_type_is_integer((helio_type)99));
   assert_null(helio_fill(HELIO_SHAPE(2), 1, (helio_type)99));
   expect_error(HELIO_INVALID_ARGUMENT, "99 is not a type");
   assert_null(helio_constant("", HELIO_SHAPE(1), (helio_type)99));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns: calls of the driver and collectives that are handed over keep out of each other's way, and nobody waits for
  * ever for what hangs. */
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ static void take(helio_turn turn) {
   hi_turn_end(turn);
 }
 
-/* There is time between collectives: if one were always under way it would be taken to hang. */
+/* There is time between collectives, else calls of the driver would never have their turn. */
 static void *take_many(void *number) {
   helio_turn turn = *(int *)number % 2 ? HELIO_TURN_DRIVER : HELIO_TURN_COLLECTIVE;
   for (int i = 0; i < ROUNDS; i++) {
@@ -55,6 +56,21 @@ static double seconds_to_begin(helio_turn turn) {
   return seconds;
 }
 
+/* The core takes turns around a plugin's functions, which may take some themselves. */
+static void test_turns_within_turns(void **state) {
+  (void)state;
+  assert_ok(helio_init());
+  hi_turn_begin(HELIO_TURN_DRIVER);
+  hi_turn_begin(HELIO_TURN_DRIVER);
+  hi_turn_begin(HELIO_TURN_COLLECTIVE); /* not even for this one does it wait for itself */
+  hi_turn_end(HELIO_TURN_COLLECTIVE);
+  hi_turn_end(HELIO_TURN_DRIVER);
+  hi_turn_end(HELIO_TURN_DRIVER);
+  hi_turn_end(HELIO_TURN_DRIVER); /* one too many */
+  assert_true(seconds_to_begin(HELIO_TURN_COLLECTIVE) < 1);
+  assert_true(seconds_to_begin(HELIO_TURN_DRIVER) < 1);
+}
+
 /* A collective that waits goes before calls of the driver that come behind it. */
 static void *begin_collective(void *begun) {
   hi_turn_begin(HELIO_TURN_COLLECTIVE);
@@ -84,10 +100,13 @@ static void *begin_and_end(void *turn) {
   return NULL;
 }
 
-static void take_elsewhere(helio_turn turn) {
+/* On another thread; returns how many tenths of a second that took. */
+static int take_elsewhere(helio_turn turn) {
+  double begin = hi_seconds();
   pthread_t thread;
   assert_int_equal(pthread_create(&thread, NULL, begin_and_end, &turn), 0);
   pthread_join(thread, NULL);
+  return (int)((hi_seconds() - begin) * 10);
 }
 
 typedef struct hanging {
@@ -121,9 +140,7 @@ static void what_hangs_is_not_waited_for(helio_turn turn) {
   hi_turn_begin(turn); /* counts also when the one that hung has ended */
   atomic_store(&h.may_end, true);
   pthread_join(thread, NULL);
-  double begin = hi_seconds();
-  take_elsewhere(other);
-  assert_in_range((int)((hi_seconds() - begin) * 10), 45, 300);
+  assert_in_range(take_elsewhere(other), 45, 300);
   hi_turn_end(turn);
   assert_true(seconds_to_begin(other) < 3);
 }
@@ -138,20 +155,65 @@ static void test_collectives_that_hang(void **state) {
   what_hangs_is_not_waited_for(HELIO_TURN_COLLECTIVE);
 }
 
+/* Two threads by turns: each ends its collective only when that of the other has begun. */
+enum { RELAYS = 200, RELAY_US = 10000 };
+static sem_t may_begin[2], may_end[2];
+
+static void *overlap(void *number) {
+  int me = *(int *)number, other = 1 - me;
+  for (int i = 0; i < RELAYS; i++) {
+    bool is_first = me == 0 && i == 0, is_last = me == 1 && i == RELAYS - 1;
+    sem_wait(&may_begin[me]);
+    hi_turn_begin(HELIO_TURN_COLLECTIVE);
+    atomic_fetch_add(&under_way[HELIO_TURN_COLLECTIVE], 1);
+    if (!is_first) sem_post(&may_end[other]);
+    usleep(RELAY_US);
+    sem_post(&may_begin[other]);
+    if (!is_last) sem_wait(&may_end[me]);
+    atomic_fetch_sub(&under_way[HELIO_TURN_COLLECTIVE], 1);
+    hi_turn_end(HELIO_TURN_COLLECTIVE);
+  }
+  return NULL;
+}
+
+/* For longer than anything is waited for, but none of them hangs. */
+static void test_many_that_overlap_do_not_hang(void **state) {
+  pthread_t threads[2];
+  int numbers[] = {0, 1};
+  (void)state;
+  setenv("HELIO_TIMEOUT", "8", 1); /* waits of two seconds, half of what the relay takes */
+  assert_ok(helio_init());
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(sem_init(&may_begin[i], 0, i == 0), 0);
+    assert_int_equal(sem_init(&may_end[i], 0, 0), 0);
+  }
+  for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, overlap, &numbers[i]), 0);
+  while (!atomic_load(&under_way[HELIO_TURN_COLLECTIVE])) usleep(100);
+  hi_turn_begin(HELIO_TURN_DRIVER);
+  assert_int_equal(atomic_load(&under_way[HELIO_TURN_COLLECTIVE]), 0);
+  hi_turn_end(HELIO_TURN_DRIVER);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+}
+
 /* Where threads are soon taken to hang, nobody waits here for as long as that. */
 static void test_short_deadlines(void **state) {
   (void)state;
   setenv("HELIO_TIMEOUT", "2", 1);
   assert_ok(helio_init());
   hi_turn_begin(HELIO_TURN_COLLECTIVE);
-  assert_in_range((int)(seconds_to_begin(HELIO_TURN_DRIVER) * 10), 4, 40);
+  assert_in_range(take_elsewhere(HELIO_TURN_DRIVER), 4, 40);
   hi_turn_end(HELIO_TURN_COLLECTIVE);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_the_two_kinds_never_meet), TEST(test_a_collective_goes_first), TEST(test_calls_of_the_driver_that_hang),
-      TEST(test_collectives_that_hang),    TEST(test_short_deadlines),
+      TEST(test_the_two_kinds_never_meet),
+      TEST(test_a_collective_goes_first),
+      TEST(test_calls_of_the_driver_that_hang),
+      TEST(test_collectives_that_hang),
+      TEST(test_many_that_overlap_do_not_hang),
+      TEST(test_short_deadlines),
+      TEST(test_turns_within_turns),
   };
   remember_environment();
   return cmocka_run_group_tests(tests, NULL, NULL);

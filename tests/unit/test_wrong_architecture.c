@@ -86,7 +86,8 @@ static const wrong wrong_objects[] = {
 };
 
 static const wrong wrong_layers[] = {
-    {SEQUENCE(LAYER("LSTM", "{\"name\": \"a\"}", "")), HELIO_NOT_SUPPORTED, "layer 'a': there is no layer of class"},
+    {SEQUENCE(LAYER("LSTM", "{\"name\": \"a\"}", "")), HELIO_NOT_SUPPORTED,
+     "layer 'a': there is no layer of class 'LSTM'; there are "},
     {SEQUENCE(LAYER("Dense", "{\"name\": \"a\"}", "")), HELIO_INVALID_ARGUMENT,
      "layer 'a': the config of a layer Dense: the key 'units' is missing"},
     {SEQUENCE(LAYER("Conv1D", "{\"name\": \"a\", \"kernel_size\": 3}", "")), HELIO_INVALID_ARGUMENT,
@@ -112,7 +113,9 @@ static const wrong wrong_layers[] = {
     {SEQUENCE(PLAIN("\"name\": \"b\", \"config\": {\"name\": \"a\", \"units\": 1}")), HELIO_INVALID_ARGUMENT,
      "layer 'a': expected the 'name' that stands in its config, got \"b\""},
     {SEQUENCE(PLAIN("\"module\": \"keras.src.ops.numpy\", \"config\": {\"name\": \"a\", \"units\": 1}")),
-     HELIO_NOT_SUPPORTED, "layer 'a': expected 'module' keras.layers, got \"keras.src.ops.numpy\""},
+     HELIO_NOT_SUPPORTED, "layer 'a': Dense of keras.ops, as in x * 2 + 1, is no layer and cannot be read"},
+    {SEQUENCE(PLAIN("\"module\": \"mine.layers\", \"config\": {\"name\": \"a\", \"units\": 1}")), HELIO_NOT_SUPPORTED,
+     "layer 'a': expected 'module' keras.layers, got \"mine.layers\""},
     {SEQUENCE(PLAIN("\"registered_name\": \"mine>Dense\", \"config\": {\"name\": \"a\", \"units\": 1}")),
      HELIO_NOT_SUPPORTED, "layer 'a': expected 'registered_name' null, got \"mine>Dense\""},
     {SEQUENCE(PLAIN("\"shared_object_id\": \"1\", \"config\": {\"name\": \"a\", \"units\": 1}")),

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heliostat: all that a program needs.
+/* Heliostat: everything that a program needs.
  *
  * Conventions
  *
- * - The first call starts the library; helio_init() is for those who want the report of starting by itself.
- * - Functions that make something return NULL on failure, others a helio_status. The thread's error keeps what went
- *   wrong until it is taken (helio_error_take); while one is pending, calls do nothing, return NULL or the pending
+ * - The first call starts the library; call helio_init() to see by itself whether it starts.
+ * - Functions that make something return NULL on failure, others a helio_status. The thread's error keeps the cause
+ *   until it is taken (helio_error_take); while one is pending, calls do nothing and return NULL or the pending
  *   status, so a chain of calls is checked once at its end. Release functions always work and accept NULL.
- * - Optional arguments are named: helio_matmul(a, b, .transpose_b = true). Zero is the default of each. The macro puts
+ * - Optional arguments are named: helio_matmul(a, b, .transpose_b = true). Zero stands for the default. The macro puts
  *   all arguments into one struct; C++ calls the function with `_with` at the end of its name and fills the struct.
- * - Values made by operations, and all other objects but models, belong to the innermost HELIO_POOL of the thread
- *   (outside any, to the thread's own pool, which ends with the thread or at helio_shutdown) and die with it, unless
- *   another object holds them. helio_keep() lets one out; helio_release() ends what was kept, and models.
+ * - Values made by operations, and all other objects except models, belong to the innermost HELIO_POOL of the thread
+ *   (outside of any, to the thread's own pool, which ends with the thread or at helio_shutdown) and end with it, unless
+ *   another object holds them. helio_keep() makes an object outlive its pool; helio_release() ends it, and models.
  * - All functions may be called from any thread. A scope (HELIO_POOL, HELIO_DEVICE) belongs to its thread; HELIO_DEVICE
- *   may stand 64 deep.
- * - What is returned by pointer and not said to be freed stays valid until helio_shutdown().
- * - The CPU has no limit of memory unless one is set: a loop of operations needs a HELIO_POOL inside it.
- * - After fork() the child may not use a library that its parent had started: calls answer with an error.
+ *   may be nested 64 deep.
+ * - Pointers that are returned stay valid until helio_shutdown(), unless the comment says that they are to be freed.
+ * - The CPU takes up to 7/8 of the memory that the process is granted, unless a limit is set: a loop of operations
+ *   needs a HELIO_POOL inside it.
+ * - After fork() the child cannot use a library that its parent had started: calls return an error.
  */
 #ifndef HELIO_H
 #define HELIO_H
@@ -35,16 +36,16 @@ extern "C" {
  * Start and end
  */
 
-/* "0.1.0", of the library that runs, which may differ from the header's. */
+/* "0.1.0": the version of the running library, which may differ from the header's. */
 HELIO_EXPORT const char *helio_version(void);
 
-/* Reads the environment, loads the plugins and finds the devices. Does nothing if that was done. */
+/* Reads the environment, loads the plugins and finds the devices. Does nothing the second time. */
 HELIO_EXPORT helio_status helio_init(void);
 
-/* Closes all devices and ends the plugins; the next call would start anew. Works also while an error is pending. Values
+/* Closes all devices and ends the plugins; the next call would start anew. Works even while an error is pending. Values
  * that are still alive lose their contents and can only be released. No other thread may be inside a call of the
- * library; while a step of several replicas is under way it is an error, HELIO_WRONG_STATE, and nothing is closed. Not
- * for signal handlers: they set a flag, at which the program ends its loop and then calls this. */
+ * library; during a step of several replicas this is an error, HELIO_WRONG_STATE, and nothing is closed. Not for signal
+ * handlers: let them set a flag, end the loop and then call this. */
 HELIO_EXPORT helio_status helio_shutdown(void);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -61,16 +62,16 @@ typedef struct helio_error {
 HELIO_EXPORT helio_status helio_error_pending(void);
 HELIO_EXPORT const char *helio_error_message(void);
 
-/* Takes the pending error away and returns its status. `error` may be NULL. */
+/* Clears the pending error and returns its status; `error`, unless NULL, receives it. */
 HELIO_EXPORT helio_status helio_error_take(helio_error *error);
 
 HELIO_EXPORT const char *helio_status_name(helio_status status); /* "HELIO_OUT_OF_MEMORY" */
 HELIO_EXPORT const char *helio_status_text(helio_status status); /* "out of memory" */
 
-/* Receives each line that is at or above the level, without its end; placement lines have level INFO. */
+/* Receives each line at or above the level, without its newline; placement lines have level INFO. */
 typedef void (*helio_log_sink)(void *user, helio_log_level level, const char *line);
 
-/* NULL gives back the default, standard error. The sink may be called from any thread, one call at a time; it must not
+/* NULL restores the default, standard error. The sink may be called from any thread, one call at a time; it must not
  * call the library. */
 HELIO_EXPORT void helio_set_log_sink(helio_log_sink sink, void *user);
 HELIO_EXPORT helio_status helio_set_log_level(helio_log_level level);
@@ -91,13 +92,13 @@ typedef struct helio_device {
   int index;                /* among the devices of this type */
   const char *backend;      /* the plugin that reaches it */
   int backend_index;        /* among this backend's devices */
-  const char *physical;     /* of a logical device, its physical one's name; else its own */
+  const char *physical;     /* the physical device of a logical one; else its own name */
   const char *description;  /* as the vendor calls it */
   const char *vendor;       /* "" where unknown */
   const char *architecture; /* "x86-64 avx512" */
   const char *native_api;   /* "host", "cuda", … */
   const char *bus_id;       /* "" where it has none */
-  uint64_t memory;          /* bytes in all of the physical device */
+  uint64_t memory;          /* bytes of the physical device in total */
   uint64_t memory_limit;    /* of a logical device, 0 if it has none */
   int compute_units;
   const char *const *properties; /* "key=value", the last one NULL */
@@ -108,22 +109,23 @@ typedef struct helio_device {
 HELIO_EXPORT const helio_device *const *helio_physical_devices(const char *type, int *count);
 HELIO_EXPORT const helio_device *const *helio_logical_devices(const char *type, int *count);
 
-/* Only these physical devices exist from now on, in this order; those of types not named are all hidden, except that
- * the CPU stays as host. count 0: none but the host. */
+/* Only these physical devices exist from now on, in this order; all others are hidden, except that the CPU stays as
+ * host. count 0: only the host. */
 HELIO_EXPORT helio_status helio_set_visible_devices(const char *const *names, int count);
 
 /* Cuts a physical device into `count` logical ones, at most 1024; limits[i] bytes each, 0: none; limits NULL: none for
  * any. */
 HELIO_EXPORT helio_status helio_set_logical_devices(const char *physical, const uint64_t *limits, int count);
 
-/* On (the default): memory is taken as needed and kept. Off: nearly all that is free, within limit and fraction, is
+/* On (the default): memory is taken as needed and kept. Off: nearly all free memory, within limit and fraction, is
  * taken in one piece at first use. device NULL: all. */
 HELIO_EXPORT helio_status helio_set_memory_growth(const char *device, bool on);
 
 /* No logical device takes more than its share of this fraction of its physical device's memory. */
 HELIO_EXPORT helio_status helio_set_memory_fraction(double fraction);
 
-/* Each logical device takes no more than this many bytes; `device` is a physical one, NULL: all; 0: no limit. */
+/* Each logical device takes no more than this many bytes; `device` is a physical one, NULL: all; 0: no limit but the
+ * memory that there is. A limit may be above that: of a machine that swaps. */
 HELIO_EXPORT helio_status helio_set_memory_limit(const char *device, uint64_t bytes);
 
 typedef struct helio_memory {
@@ -131,8 +133,8 @@ typedef struct helio_memory {
   uint64_t in_use;       /* bytes of live allocations */
   uint64_t peak;         /* the most that was in use at a time */
   uint64_t reserved;     /* bytes taken from the device */
-  uint64_t largest_free; /* the largest piece that can be had without taking more */
-  uint64_t limit;        /* the most that may be taken; 0: no limit */
+  uint64_t largest_free; /* the largest piece available without taking more */
+  uint64_t limit;        /* the most that may be taken; 0: no limit was set */
   uint64_t allocations;  /* live */
   uint64_t taken;        /* how often memory was taken from the device so far */
 } helio_memory;
@@ -206,8 +208,8 @@ HELIO_EXPORT helio_scope helio_pool_enter(void);
 HELIO_EXPORT void helio_pool_leave(helio_scope *scope);
 #define HELIO_POOL HELIO_BLOCK(helio_pool_enter(), helio_pool_leave)
 
-/* Lets a value, or any other object that a call made (a layer, an optimizer, …), out of its pool: it lives until
- * helio_release(). Returns it, so that it can stand around a call. What was kept n times is released n times. */
+/* Makes a value, or any other object that a call made (a layer, an optimizer, …), outlive its pool: it lives until
+ * helio_release(). Returns it, so that a call can be its argument. An object kept n times is released n times. */
 HELIO_EXPORT void *helio_keep(void *object);
 HELIO_EXPORT void helio_release(void *object);
 #define helio_keep(object) ((__typeof__(object))(helio_keep)(object))
@@ -233,6 +235,7 @@ HELIO_EXPORT const char *helio_tensor_name(const helio_tensor *tensor);   /* "" 
 HELIO_EXPORT const char *helio_tensor_device(const helio_tensor *tensor); /* full name */
 HELIO_EXPORT const char *helio_type_name(helio_type type);                /* "float32" */
 HELIO_EXPORT size_t helio_type_bytes(helio_type type);                    /* of one element */
+HELIO_EXPORT bool helio_type_is_integer(helio_type type);                 /* bool is one, too */
 
 /* Waits for the value and copies it to the host. `bytes` must be the tensor's. */
 HELIO_EXPORT helio_status helio_tensor_read(const helio_tensor *tensor, void *data, size_t bytes);
@@ -246,18 +249,18 @@ HELIO_EXPORT char *helio_tensor_text(const helio_tensor *tensor);
 /* Writes that text and a line's end to standard output. */
 HELIO_EXPORT helio_status helio_print(const helio_tensor *tensor);
 
-/* The same value on another device; the tensor itself if it is there already. Does not wait where devices can do
- * without. */
+/* The same value on another device; the tensor itself if it is there already. Does not wait unless the devices
+ * require it. */
 HELIO_EXPORT helio_tensor *helio_to_device(helio_tensor *tensor, const char *device);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Operations
  *
- * Arithmetic broadcasts as numpy does; both sides must have one type. Negative axes count from the end. What has
- * "nn" in its name is what layers are made of.
+ * Arithmetic broadcasts as numpy does; both sides must have the same type. Negative axes count from the end. Layers
+ * are made of the operations with "nn" in their names.
  */
 
-/* Axes of a tensor; HELIO_AXES(0, -1). None at all stands for all axes. */
+/* Axes of a tensor: HELIO_AXES(0, -1). An empty list stands for all axes. */
 typedef struct helio_axes {
   int count;
   int axis[HELIO_MAX_RANK];
@@ -387,7 +390,7 @@ HELIO_EXPORT helio_tensor *helio_argmax(helio_tensor *x, int axis);
 /* The k largest of the last axis, largest first; `indices`, if not NULL, receives their places (int32). */
 HELIO_EXPORT helio_tensor *helio_top_k(helio_tensor *x, int64_t k, helio_tensor **indices);
 
-/* For each row of x (n × classes): is its target among the k largest? Classes tied at the border count as in. */
+/* For each row of x (n × classes): is its target among the k largest? Classes tied with the k-th count as in. */
 HELIO_EXPORT helio_tensor *helio_in_top_k(helio_tensor *x, helio_tensor *targets, int k);
 
 /* activation(a × b + bias); leading axes are batches and broadcast. */
@@ -422,7 +425,7 @@ HELIO_EXPORT helio_tensor *helio_activate(helio_tensor *x, helio_activation acti
 
 typedef enum helio_padding {
   HELIO_VALID = 1, /* none */
-  HELIO_SAME = 2,  /* so that the result has ⌈extent ÷ stride⌉ places; the odd one lies behind, as in TensorFlow */
+  HELIO_SAME = 2, /* so that the result has ⌈extent ÷ stride⌉ places; the odd one lies after it, as in TensorFlow */
   HELIO_CAUSAL = 3, /* of the layer Conv1D alone: before the first step, so that no result depends on later ones */
 } helio_padding;
 
@@ -518,7 +521,7 @@ HELIO_EXPORT helio_tensor *helio_nn_dropout_with(const helio_nn_dropout_options 
   helio_nn_dropout_with(&(helio_nn_dropout_options){.size = sizeof(helio_nn_dropout_options), __VA_ARGS__})
 
 /* ---------------------------------------------------------------------------------------------------------------------
- * What there is: plugins, operations, settings
+ * Listings: plugins, operations, settings
  */
 
 /* What became of a plugin. */
@@ -535,7 +538,8 @@ HELIO_EXPORT helio_tensor *helio_nn_dropout_with(const helio_nn_dropout_options 
   X(MALFORMED, 10, "malformed")                                                                                        \
   X(PROBE_FAILED, 11, "probe failed")                                                                                  \
   X(INIT_FAILED, 12, "init failed")                                                                                    \
-  X(CRASHED, 13, "crashed")
+  X(CRASHED, 13, "crashed")                                                                                            \
+  X(NO_USE, 14, "no use here")
 
 typedef enum helio_plugin_status {
 #define HELIO_PLUGIN_STATE_ENUM(name, value, text) HELIO_PLUGIN_##name = value,
@@ -563,8 +567,8 @@ HELIO_EXPORT const helio_plugin_report *const *helio_plugins(int *count);
  * 0. NULL past the last one. Valid until helio_shutdown(). */
 HELIO_EXPORT const char *helio_collective_name(int index);
 
-/* Times all-reduces of `bytes` bytes of float32 numbers, in place, between devices, with a thread for each: the seconds
- * that each of `repeats` calls took on the first device. `collective` NULL: the one that would be taken for them. */
+/* Times in-place all-reduces of `bytes` bytes of float32 numbers between devices, with a thread for each: `seconds`
+ * receives how long each of `repeats` calls took on the first device. `collective` NULL: the automatic choice. */
 HELIO_EXPORT helio_status helio_time_all_reduce(const char *const *devices, int count, const char *collective,
                                                 size_t bytes, int repeats, double *seconds);
 
@@ -584,8 +588,8 @@ typedef struct helio_operation_info {
 
 HELIO_EXPORT const helio_operation_info *const *helio_operations(int *count);
 
-/* Any operation by its name, also those that are steps of others (gradients, updates of optimizers): for tools and for
- * authors of backends. Attributes, scalars and the meaning of each argument stand in plugin.h. */
+/* Any operation by its name, even those that are parts of others (gradients, updates of optimizers): for tools and for
+ * authors of backends. plugin.h has the attributes, scalars and the meaning of each argument. */
 typedef struct helio_operation_options {
   size_t size;
   const char *operation; /* "conv2d_grad_input" */
@@ -596,11 +600,11 @@ typedef struct helio_operation_options {
   int scalar_count;
   helio_shape shape;   /* of the result, where the inputs do not tell it */
   helio_type type;     /* likewise */
-  uint32_t no_outputs; /* bit i: result i, which plugin.h has as a small letter, is not wanted */
+  uint32_t no_outputs; /* bit i: result i, a small letter in plugin.h, is not wanted */
 } helio_operation_options;
 
-/* Runs it; the results, of which an operation has three at the most, are written to `outputs`, NULL behind the last and
- * for what is not wanted. */
+/* Runs it and writes the results, three at most, to `outputs`: NULL after the last and for those that are not wanted.
+ */
 HELIO_EXPORT helio_status helio_operation_run(const helio_operation_options *options, helio_tensor *outputs[3]);
 
 /* The types (HELIO_TYPE_BIT) in which a backend has an operation; 0: it lacks it. */
@@ -613,7 +617,7 @@ typedef struct helio_setting {
   const char *value;         /* in force */
   const char *choices;       /* "a|b|c", or "" */
   const char *help;
-  const char *owner; /* "helio", or the plugin whose it is */
+  const char *owner; /* "helio", or the plugin that reads it */
   bool set;          /* by the environment */
 } helio_setting;
 
@@ -625,12 +629,12 @@ HELIO_EXPORT const helio_setting *const *helio_settings(int *count);
 
 #include <helio/nn.h>
 
-#include <helio/data.h> /* behind nn.h, whose HELIO_MAKE it uses */
+#include <helio/data.h> /* after nn.h, whose HELIO_MAKE it uses */
 
-#include <helio/datasets.h> /* behind data.h, whose arrays they cut */
+#include <helio/datasets.h> /* after data.h, whose arrays they cut */
 
-#include <helio/strategy.h> /* behind datasets.h, whose elements steps take */
+#include <helio/strategy.h> /* after datasets.h, whose elements steps take */
 
-#include <helio/train.h> /* behind all, of which it is made */
+#include <helio/train.h> /* after all, of which it is made */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Heliostat: models that learn. Included by helio.h; there is no need to include it by itself.
  *
- * Names, arguments and defaults are those of Keras 3 where it has them. Options of zero stand for the default; where
- * zero is a value of its own, HELIO_ZERO says it. */
+ * Names, arguments and defaults are those of Keras 3 where it has them. Zero stands for an option's default; to pass a
+ * real zero where that is something else, use HELIO_ZERO. */
 #ifndef HELIO_NN_H
 #define HELIO_NN_H
 
@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-/* Zero, where 0 would stand for the default: helio_batch_normalization(.momentum = HELIO_ZERO). */
+/* A real zero, where 0 stands for the default: helio_batch_normalization(.momentum = HELIO_ZERO). */
 #define HELIO_ZERO (-0.0)
 
-/* Random starts of weights and the masks of dropout follow from this number, which is HELIO_SEED at the start, and from
- * names: the same program gives the same numbers. A second variable of a name starts from others than the first;
- * setting the seed, also to the same number, begins anew. */
+/* Initial weights and the masks of dropout follow from this number, at first HELIO_SEED, and from names: the same
+ * program gives the same numbers. A second variable of the same name starts from other numbers than the first; setting
+ * the seed, even to the same number, begins anew. */
 HELIO_EXPORT helio_status helio_set_seed(uint64_t seed);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -26,7 +26,7 @@ HELIO_EXPORT helio_status helio_set_seed(uint64_t seed);
 
 typedef struct helio_variable helio_variable;
 
-/* A list of variables. What a model returns belongs to it and is valid until its layers change or it ends. */
+/* A list of variables. A list that a model returns belongs to it and is valid until its layers change or it ends. */
 typedef struct helio_variables {
   int count;
   helio_variable *const *at;
@@ -49,19 +49,19 @@ typedef enum helio_initializer_kind {
   HELIO_LECUN_NORMAL = 9,     /* truncated, of variance 1 ÷ inputs */
   HELIO_RANDOM_UNIFORM = 10,  /* .low, .high; both 0: −0.05 and 0.05 */
   HELIO_RANDOM_NORMAL = 11,   /* .mean, .deviation, 0: 0.05; HELIO_ZERO: the mean everywhere */
-  HELIO_TRUNCATED_NORMAL = 12 /* likewise; what is further than two deviations from the mean is drawn again */
+  HELIO_TRUNCATED_NORMAL = 12 /* likewise; numbers further than two deviations from the mean are drawn again */
 } helio_initializer_kind;
 
-/* .kernel_initializer = {.kind = HELIO_HE_NORMAL}, or {.kind = HELIO_RANDOM_NORMAL, .deviation = 0.1}. Of a kind
- * without its name clang warns (-Wextra: missing fields). */
+/* .kernel_initializer = {.kind = HELIO_HE_NORMAL}, or {.kind = HELIO_RANDOM_NORMAL, .deviation = 0.1}. Without
+ * ".kind =" clang warns (-Wextra: missing fields). */
 typedef struct helio_initializer {
   helio_initializer_kind kind; /* 0: the default of the layer */
   double value, low, high, mean, deviation;
   uint64_t seed; /* 0: by the variable's name and helio_set_seed() */
 } helio_initializer;
 
-/* When the copies that a variable has under a strategy with several replicas are brought together: whenever one is
- * assigned, or only when the variable is read outside of replicas. */
+/* When the copies of a variable, under a strategy with several replicas, are combined: whenever one is assigned, or
+ * only when the variable is read outside of replicas. */
 typedef enum helio_synchronization {
   HELIO_ON_WRITE = 1,
   HELIO_ON_READ = 2, /* each replica assigns its own copy: counts, statistics */
@@ -94,14 +94,14 @@ HELIO_EXPORT helio_variable *helio_variable_with(const helio_variable_options *o
   helio_variable_with(&(helio_variable_options){.size = sizeof(helio_variable_options), __VA_ARGS__})
 
 /* The value, for use in operations: a tape that records watches a trainable variable from here on. It is the variable's
- * own memory: after an assignment it is the new value, and helio_copy() would keep the old one. */
+ * own memory: an assignment changes it, and helio_copy() keeps the old value. */
 HELIO_EXPORT helio_tensor *helio_value(helio_variable *variable);
 
 HELIO_EXPORT helio_status helio_assign(helio_variable *variable, helio_tensor *value);
 HELIO_EXPORT helio_status helio_assign_add(helio_variable *variable, helio_tensor *value);
 HELIO_EXPORT helio_status helio_assign_sub(helio_variable *variable, helio_tensor *value);
 
-/* Copies: one, or as many as the strategy in whose scope it was made has replicas, on their devices and with names of
+/* Copies: one for each replica of the strategy in whose scope it was made, on the replicas' devices and with names of
  * their own ("kernel", "kernel/replica_1"). */
 HELIO_EXPORT int helio_variable_copies(const helio_variable *variable);
 HELIO_EXPORT helio_tensor *helio_variable_copy(helio_variable *variable, int copy);
@@ -127,19 +127,19 @@ typedef struct helio_gradients helio_gradients;
 
 typedef struct helio_tape_options {
   size_t size;
-  bool persistent; /* gives gradients more than once; keeps all it has recorded until it ends */
+  bool persistent; /* gives gradients more than once; keeps its records until it ends */
 } helio_tape_options;
 
 HELIO_EXPORT helio_tape *helio_tape_new_with(const helio_tape_options *options);
 #define helio_tape_new(...) helio_tape_new_with(&(helio_tape_options){.size = sizeof(helio_tape_options), __VA_ARGS__})
 
-/* HELIO_TAPE(tape) { … } records the operations of this thread inside. Tapes nest, each records. Entering a tape that
- * has given its gradients starts it anew; a persistent one goes on, so it serves one step. */
+/* HELIO_TAPE(tape) { … } records the operations of this thread inside. Tapes may be nested; each records. Entering a
+ * tape that has given its gradients starts it anew; a persistent one continues, so use a new one for each step. */
 HELIO_EXPORT helio_scope helio_tape_enter(helio_tape *tape);
 HELIO_EXPORT void helio_tape_leave(helio_scope *scope);
 #define HELIO_TAPE(tape) HELIO_BLOCK(helio_tape_enter(tape), helio_tape_leave)
 
-/* Gradients by this tensor may be asked for. Trainable variables need no watching. */
+/* Lets gradients by this tensor be asked for. Trainable variables need no watching. */
 HELIO_EXPORT helio_status helio_tape_watch(helio_tape *tape, helio_tensor *tensor);
 
 /* x, through which no gradient passes. */
@@ -152,7 +152,7 @@ typedef struct helio_gradient_options {
   helio_tape *tape;
   helio_tensor *target;
   const helio_variables *variables;
-  helio_tensor *const *tensors; /* watched ones; their gradients stand behind those of the variables */
+  helio_tensor *const *tensors; /* watched ones; their gradients stand after those of the variables */
   int tensor_count;
   helio_tensor *output_gradient; /* by the target, of its shape; NULL: ones */
 } helio_gradient_options;
@@ -169,26 +169,25 @@ HELIO_EXPORT bool helio_gradients_has(const helio_gradients *gradients, int inde
 /* The gradient as a whole tensor; NULL, which is no error, if there is none. */
 HELIO_EXPORT helio_tensor *helio_gradients_at(const helio_gradients *gradients, int index);
 
-/* The rows of a gradient that is kept by rows (that of an embedding) and where they belong; NULL, which is no error, if
- * it is not. An index may occur several times: rows of one index are to be added. */
+/* The rows of a gradient that is kept by rows (that of an embedding) and their indices; NULL, without an error, if it
+ * is not. An index may occur several times: its rows are to be added. */
 HELIO_EXPORT helio_tensor *helio_gradients_rows(const helio_gradients *gradients, int index, helio_tensor **indices);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Layers
  *
- * A layer makes its variables when it first meets an input, or when the model that it stands in knows its shape. Axes
- * of options do not count the batch unless said so. Where an operation has the layer's name, the layer has "_layer"
- * behind.
+ * A layer makes its variables at its first input, or as soon as its model knows its shape. Axes in options do not count
+ * the batch unless said so. Where an operation has the layer's name, the layer's name ends in "_layer".
  */
 
 typedef struct helio_layer helio_layer;
-typedef struct helio_layer helio_model; /* a model is a layer: what takes a layer takes a model */
+typedef struct helio_layer helio_model; /* a model is a layer and may stand wherever one may */
 
 typedef struct helio_regularizer {
   double l1, l2; /* l1 × Σ|w| + l2 × Σw² */
 } helio_regularizer;
 
-/* What all layers take. An activation may be given by Keras' name as well. */
+/* Options of all layers. An activation may be given by Keras' name as well. */
 #define HELIO_LAYER_OPTIONS                                                                                            \
   const char *name;        /* NULL: Keras' name, counted within the model: "conv2d", "conv2d_1" */                     \
   helio_type type;         /* of its variables and results, 0: the model's, or float32 */                              \
@@ -291,21 +290,21 @@ typedef struct helio_dropout_options {
   HELIO_LAYER_OPTIONS
 } helio_dropout_options;
 
-/* Over all axes but one. Its statistics are of the batch that the device sees: under several replicas it differs from
- * one device, unless .synchronized, which sums over replicas in every call. */
+/* Over all axes but one. Its statistics are those of each device's part of the batch: several replicas differ from one
+ * device, unless .synchronized, which sums over replicas in every call. */
 typedef struct helio_batch_normalization_options {
   size_t size;
   double momentum; /* 0: 0.99 */
   double epsilon;  /* 0: 1e-3 */
   int axis;        /* counting the batch; 0: −1, the last */
   bool no_center, no_scale;
-  bool synchronized; /* statistics of what all replicas see, each sample counting once */
+  bool synchronized; /* statistics of the whole batch, each sample counting once */
   helio_initializer beta_initializer, gamma_initializer, moving_mean_initializer, moving_variance_initializer;
   helio_regularizer beta_regularizer, gamma_regularizer;
   HELIO_LAYER_OPTIONS
 } helio_batch_normalization_options;
 
-/* Along the last axis or others; gamma and beta have the extents of these. */
+/* Along the last axis or others, whose extents gamma and beta have. */
 typedef struct helio_layer_normalization_options {
   size_t size;
   double epsilon;  /* 0: 1e-3 */
@@ -330,7 +329,7 @@ typedef struct helio_softmax_options {
   HELIO_LAYER_OPTIONS
 } helio_softmax_options;
 
-/* x above the threshold as it is, at most max_value; below it negative_slope × (x − threshold). */
+/* Above the threshold x, at most max_value; below it negative_slope × (x − threshold). */
 typedef struct helio_relu_options {
   size_t size;
   double max_value; /* 0: none */
@@ -437,17 +436,17 @@ HELIO_EXPORT helio_layer *helio_rescaling_with(const helio_rescaling_options *op
 #define helio_up_sampling2d(...)    HELIO_MAKE(helio_up_sampling2d_with, helio_up_sampling2d_options, __VA_ARGS__)
 #define helio_rescaling(...)        HELIO_MAKE(helio_rescaling_with, helio_rescaling_options, __VA_ARGS__)
 
-/* By Keras' class and JSON config, as layer.get_config() writes it: ("Dense", "{\"units\": 10, …}"). What is not
- * supported is an error, never ignored. */
+/* By Keras' class and JSON config, as layer.get_config() writes it: ("Dense", "{\"units\": 10, …}"). Anything that is
+ * not supported is an error, never ignored. */
 HELIO_EXPORT helio_layer *helio_layer_from_config(const char *class_name, const char *config);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Models
  *
- * A model is released by the user: helio_release(model). It holds the layers that stand in it.
+ * A model is released by the user: helio_release(model). It holds its layers.
  */
 
-/* One behind the other:
+/* One after the other:
  *   helio_sequential({helio_conv2d(16, 3, .activation = HELIO_RELU), helio_flatten(), helio_dense(10)},
  *                    .input_shape = HELIO_SHAPE(28, 28, 1))
  * Without an input shape the variables are made at the first call. */
@@ -466,7 +465,7 @@ HELIO_EXPORT helio_model *helio_sequential_with(const helio_sequential_options *
 #define helio_sequential(...)                                                                                          \
   helio_sequential_with(&(helio_sequential_options){.size = sizeof(helio_sequential_options), __VA_ARGS__})
 
-/* Puts a layer behind the others of a sequential model. */
+/* Appends a layer to a sequential model. */
 HELIO_EXPORT helio_status helio_model_add(helio_model *model, helio_layer *layer);
 
 /* A graph of layers: helio_input() makes a node, helio_apply() one from others, helio_model() the model between inputs
@@ -476,12 +475,12 @@ typedef struct helio_node helio_node;
 HELIO_EXPORT helio_node *helio_input_with(const helio_input_options *options);
 #define helio_input(...) HELIO_MAKE(helio_input_with, helio_input_options, __VA_ARGS__)
 
-/* The list ends with HELIO_END, which the macro adds: a NULL in it is the error of whoever made it. */
+/* The list ends with HELIO_END, which the macro adds: a NULL in it is a node that could not be made. */
 #define HELIO_END ((helio_node *)(intptr_t)-1)
 HELIO_EXPORT helio_node *helio_apply_list(helio_layer *layer, helio_node *const *inputs);
 #define helio_apply(layer, ...) helio_apply_list(layer, (helio_node *[]){__VA_ARGS__, HELIO_END})
 
-/* The results of a node that has several, of a model applied: output 0 is the node itself. */
+/* The results of a node with several, when a model is applied: output 0 is the node itself. */
 HELIO_EXPORT helio_node *helio_node_output(helio_node *node, int output);
 
 typedef struct helio_model_options {
@@ -513,7 +512,7 @@ typedef struct helio_model_of_options {
 HELIO_EXPORT helio_model *helio_model_of_with(const helio_model_of_options *options);
 #define helio_model_of(...) HELIO_MAKE(helio_model_of_with, helio_model_of_options, __VA_ARGS__)
 
-/* Gives a layer to a model of the user's own, in the order of which variables are listed. Returns the layer. */
+/* Adds a layer to a model of the user's own, whose variables are listed in this order. Returns the layer. */
 HELIO_EXPORT helio_layer *helio_track(helio_model *model, helio_layer *layer);
 
 /* Computes a layer's or model's result: helio_call(model, x, .training = true). */
@@ -522,7 +521,7 @@ typedef struct helio_call_options {
   helio_layer *layer;
   helio_tensor *x;
   bool training;
-  helio_tensor *const *inputs; /* instead of x, where there are several */
+  helio_tensor *const *inputs; /* instead of x, if there are several */
   int input_count;
   helio_tensor **outputs; /* receives all results of a model that has several; the first is returned */
 } helio_call_options;
@@ -531,14 +530,14 @@ HELIO_EXPORT helio_tensor *helio_call_with(const helio_call_options *options);
 #define helio_call(...) HELIO_MAKE(helio_call_with, helio_call_options, __VA_ARGS__)
 
 /* Makes the variables for inputs of this shape, which counts the batch (−1: any). A model of the user's own is called
- * on zeros for that. */
+ * with zeros for that. */
 HELIO_EXPORT helio_status helio_model_build(helio_model *model, helio_shape input);
 
 HELIO_EXPORT const char *helio_layer_name(const helio_layer *layer);
 HELIO_EXPORT const char *helio_layer_class(const helio_layer *layer); /* "Conv2D" */
 
-/* Of one sample of an input, with −1 for any extent, and its type; rank 0 and type 0, without an error, where that is
- * not known: before the first call of a model that was given no input shape, and of inputs that there are not. */
+/* The shape of one sample of an input, with −1 for any extent, and its type; rank 0 and type 0, without an error, if
+ * not known: before the first call of a model without an input shape, and for inputs that do not exist. */
 HELIO_EXPORT helio_shape helio_model_input_shape(const helio_model *model, int input);
 HELIO_EXPORT helio_type helio_model_input_type(const helio_model *model, int input);
 
@@ -547,8 +546,8 @@ HELIO_EXPORT helio_layer *helio_model_layer(const helio_model *model, int index)
 HELIO_EXPORT helio_layer *helio_model_layer_named(const helio_model *model, const char *name);
 HELIO_EXPORT helio_status helio_layer_set_trainable(helio_layer *layer, bool trainable);
 
-/* Variables in the order of layers, as Keras lists them. Before the first call of a model that was given no input shape
- * there are none, and asking is an error. */
+/* Variables in the order of layers, as Keras lists them. A model without an input shape has none before its first call,
+ * and asking is an error. */
 HELIO_EXPORT const helio_variables *helio_weights(helio_model *model);
 HELIO_EXPORT const helio_variables *helio_trainable_variables(helio_model *model);
 HELIO_EXPORT const helio_variables *helio_non_trainable_variables(helio_model *model);
@@ -560,32 +559,36 @@ HELIO_EXPORT helio_status helio_set_weights(helio_model *model, helio_tensor *co
 /* The sum of all regularizers' losses, a scalar; 0 where there are none. Keras' sum(model.losses). */
 HELIO_EXPORT helio_tensor *helio_regularization_loss(helio_model *model);
 
-/* Keras' table, to be freed with free(); and the same written to standard output, on a terminal no wider than that is,
- * and in ASCII if it is not one of UTF-8. Columns: 0: 76, as Keras does where there is no terminal. */
+/* Keras' table, to be freed with free(); and the same on standard output, no wider than the terminal, and in ASCII
+ * unless the locale is UTF-8. Columns 0: 76, as in Keras without a terminal. */
 HELIO_EXPORT char *helio_model_summary_text(helio_model *model, int columns);
 HELIO_EXPORT helio_status helio_model_summary(helio_model *model);
 
 /* Weights in a safetensors file under Keras' names ("conv2d/kernel"). Saving replaces the file as a whole or leaves it
- * as it was; loading takes all weights or none, and the file must have exactly the model's. What is saved has a
- * checksum of the whole file in its metadata ("helio_crc32"), which loading checks; files without one are loaded too.
- */
+ * as it was; loading takes all weights or none, and the file must have exactly the model's. The metadata of a
+ * saved file contain a checksum of it ("helio_crc32"), which loading checks; files without one are loaded too. */
 HELIO_EXPORT helio_status helio_save_weights(helio_model *model, const char *path);
 HELIO_EXPORT helio_status helio_load_weights(helio_model *model, const char *path);
 
 /* The architecture as Keras 3's model.to_json() writes it, to be freed with free(): keras.models.model_from_json()
- * takes it. A model of the user's own (helio_model_of) has none that could be written, which is an error. */
+ * takes it. For a model of the user's own (helio_model_of), which has none, this is an error. */
 HELIO_EXPORT char *helio_model_to_json(helio_model *model);
 
-/* A model from what Keras' model.to_json() gave, of Keras 3 or of Keras 2: sequential and functional ones, also nested.
- * Its weights are drawn anew. What is not supported is an error that names the layer and the key, never ignored; how
- * the model was compiled (compile_config) is no part of it. At most 8 MiB, 4096 layers and 32 models in one another. */
+/* A model from the JSON that model.to_json() of Keras 3 or Keras 2 wrote: sequential or functional, nested ones
+ * included. Its weights are drawn anew. Anything that is not supported is an error that names the layer and the key,
+ * never ignored; how the model was compiled (compile_config) is not read. At most 8 MiB, 4096 layers and 32 nested
+ * models. */
 HELIO_EXPORT helio_model *helio_model_from_json(const char *json);
 
-/* A file as helio_save_weights() writes it, which helio_load_weights() takes too, with the architecture in its
- * metadata: helio_load_model() makes the model without the code that built it. Loading gives the whole model or none.
- */
+/* Writes a file as helio_save_weights() does, which helio_load_weights() reads too, with the architecture in its
+ * metadata: helio_load_model() needs no code to make the model. Loading gives the whole model or none. */
 HELIO_EXPORT helio_status helio_save_model(helio_model *model, const char *path);
 HELIO_EXPORT helio_model *helio_load_model(const char *path);
+
+/* A text of the program's own that goes with a model into its file ("helio_note" in the metadata) and comes back with
+ * it: how samples become what it takes, what its classes are called. In UTF-8; it is copied. NULL: there is none. */
+HELIO_EXPORT helio_status helio_model_set_note(helio_model *model, const char *text);
+HELIO_EXPORT const char *helio_model_note(const helio_model *model);
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Losses
@@ -600,16 +603,16 @@ typedef enum helio_loss_reduction {
   HELIO_LOSS_WEIGHTED_MEAN = 4 /* the sum ÷ the sum of sample weights */
 } helio_loss_reduction;
 
-/* One struct for all losses; what a loss does not know is an error. */
+/* One struct for all losses; an option that a loss does not have is an error. */
 typedef struct helio_loss_options {
   size_t size;
-  bool from_logits; /* the cross entropies: predictions are no probabilities yet */
+  bool from_logits; /* the cross entropies: predictions are logits, not probabilities */
   helio_loss_reduction reduction;
   double label_smoothing; /* binary and categorical cross entropy */
   double delta;           /* Huber; 0: 1 */
   int axis;               /* cosine similarity: counting the batch; 0: −1, the last */
-  bool ignores_class;     /* sparse categorical cross entropy: labels of `ignore_class` count for nothing, */
-  int ignore_class;       /* neither in the sum nor in what it is divided by; it need not be a class, such as −1 */
+  bool ignores_class;     /* sparse categorical cross entropy: labels of `ignore_class` do not count, */
+  int ignore_class;       /* neither in the sum nor in its divisor; it need not be a class: −1, for example */
   /* Cross entropy of a softmax's output with from_logits: go back to the logits and warn once, as Keras 3 does, unless
    * this is set: then softmax is applied a second time, as TensorFlow 2.3 did. */
   bool softmax_twice;
@@ -649,7 +652,7 @@ typedef struct helio_compute_loss_options {
   size_t size;
   const helio_loss *loss;
   helio_tensor *labels, *predictions;
-  helio_tensor *sample_weights; /* one for each sample, also where a sample has several losses, or for each loss */
+  helio_tensor *sample_weights; /* one for each sample, even if it has several losses, or for each loss */
 } helio_compute_loss_options;
 
 HELIO_EXPORT helio_tensor *helio_compute_loss_with(const helio_compute_loss_options *options);
@@ -664,7 +667,7 @@ HELIO_EXPORT helio_tensor *helio_class_weights(helio_tensor *labels, const doubl
 
 typedef struct helio_metric helio_metric;
 
-/* One struct for all metrics; what a metric does not know is an error. */
+/* One struct for all metrics; an option that a metric does not have is an error. */
 typedef struct helio_metric_options {
   size_t size;
   const char *name; /* NULL: Keras' */
@@ -674,11 +677,11 @@ typedef struct helio_metric_options {
   /* Of precision and recall alone. */
   const double *thresholds; /* several, instead of one: the result is a vector */
   int threshold_count;
-  int top_k;         /* of each row only the k largest count as found, above any threshold that is given; 0: all */
+  int top_k;         /* only the k largest of each row are positive, if above a threshold that is given; 0: all */
   bool of_one_class; /* only `class_id` counts, a place along the last axis */
   int class_id;
 
-  helio_type type; /* of what it counts in, float32 or float64; 0: float32 */
+  helio_type type; /* of its sums, float32 or float64; 0: float32 */
 } helio_metric_options;
 
 HELIO_EXPORT helio_metric *helio_metric_mean_with(const helio_metric_options *options);
@@ -712,31 +715,31 @@ HELIO_EXPORT helio_metric *helio_recall_with(const helio_metric_options *options
 #define helio_recall(...)    HELIO_MAKE(helio_recall_with, helio_metric_options, __VA_ARGS__)
 
 /* By Keras' name: "mae", "sparse_top_k_categorical_accuracy". "accuracy" and "acc" pick binary, categorical or sparse
- * by the shapes of the first update alone, as Keras does; the loss, which may be NULL, is not looked at yet. */
+ * by the shapes of the first update alone, as Keras does; the loss, which may be NULL, is not used yet. */
 HELIO_EXPORT helio_metric *helio_metric_named(const char *name, const helio_loss *loss);
 
-/* The user's own: returns a value for each sample, of which the metric is the mean. */
+/* The user's own: returns a value for each sample; the metric is their mean. */
 HELIO_EXPORT helio_metric *helio_metric_of(helio_loss_function function, void *user, const char *name);
 
 HELIO_EXPORT const char *helio_metric_name(const helio_metric *metric);
 
 /* helio_metric_update(metric, labels, predictions, .sample_weights = w); of a mean or sum: helio_metric_update(metric,
- * values). Nothing of it is recorded on tapes. */
+ * values). Tapes do not record it. */
 typedef struct helio_metric_update_options {
   size_t size;
   helio_metric *metric;
-  helio_tensor *labels, *predictions; /* the values of a mean or sum stand in the place of labels */
+  helio_tensor *labels, *predictions; /* the values of a mean or sum take the place of labels */
   helio_tensor *sample_weights;
 } helio_metric_update_options;
 
 HELIO_EXPORT helio_status helio_metric_update_with(const helio_metric_update_options *options);
 #define helio_metric_update(...) HELIO_MAKE(helio_metric_update_with, helio_metric_update_options, __VA_ARGS__)
 
-/* A scalar on the device, which is waited for when it is read; 0 before any update. Of several thresholds a vector. */
+/* A scalar on the device; reading it waits for it; 0 before any update. With several thresholds a vector. */
 HELIO_EXPORT helio_tensor *helio_metric_result(helio_metric *metric);
 HELIO_EXPORT helio_status helio_metric_reset(helio_metric *metric);
 
-/* What it has summed up; equal metrics on several replicas are joined by adding these. Not trainable. */
+/* Its sums; equal metrics on several replicas are combined by adding these. Not trainable. */
 HELIO_EXPORT const helio_variables *helio_metric_variables(helio_metric *metric);
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -776,7 +779,8 @@ HELIO_EXPORT helio_schedule *helio_polynomial_decay_with(const helio_schedule_op
 
 HELIO_EXPORT double helio_schedule_rate(const helio_schedule *schedule, int64_t step);
 
-/* One struct for all optimizers; what an optimizer does not know is an error. helio_adam(), helio_sgd(0.2). */
+/* One struct for all optimizers; an option that an optimizer does not have is an error. helio_adam(), helio_sgd(0.2).
+ */
 typedef struct helio_optimizer_options {
   size_t size;
   double learning_rate;                           /* 0: 0.001, of SGD 0.01 */
@@ -790,8 +794,8 @@ typedef struct helio_optimizer_options {
   double epsilon;                                 /* 0: 1e-7 */
   double weight_decay;                            /* 0: none, of AdamW 0.004 */
   double clip_value, clip_norm, global_clip_norm; /* 0: none; one of them */
-  int accumulate_steps; /* at least 2: applies the mean of so many gradients at a time; 0: each */
-  const char *name;     /* NULL: Keras' */
+  int accumulate_steps;                           /* at least 2: applies the mean of this many gradients; 0: each */
+  const char *name;                               /* NULL: Keras' */
 } helio_optimizer_options;
 
 HELIO_EXPORT helio_optimizer *helio_sgd_with(const helio_optimizer_options *options);
@@ -820,10 +824,10 @@ HELIO_EXPORT int64_t helio_optimizer_iterations(const helio_optimizer *optimizer
 HELIO_EXPORT double helio_optimizer_learning_rate(const helio_optimizer *optimizer); /* of the next step */
 HELIO_EXPORT helio_status helio_optimizer_set_learning_rate(helio_optimizer *optimizer, double rate);
 
-/* A batch that grows with the devices may need another rate: that of the optimizer × replicas, or × √replicas, which is
- * reached from the rate that it has along a line, in so many steps (0: at once; five epochs' are usual). The log says
- * it. Only before the first step, and without a schedule; while it warms up it has one, so that the rate is not
- * settable. Nothing scales by itself: as in Keras, the rate is what was given. */
+/* A batch that grows with the devices may need another rate: the optimizer's × replicas, or × √replicas. The rate rises
+ * to it linearly in this many steps (0: at once; five epochs are usual), and the log says so. Only before the first
+ * step, and without a schedule; a rate that rises is one, and cannot be set afterwards. Rates are never scaled unless
+ * asked for: as in Keras, the rate is the one given. */
 typedef enum helio_rate_scaling {
   HELIO_SCALE_NONE = 1,
   HELIO_SCALE_LINEAR = 2,

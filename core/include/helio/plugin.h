@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heliostat's plugin ABI: all that the author of a backend or a collective needs.
+/* Heliostat's plugin ABI: everything that the author of a backend or a collective needs.
  *
  * A plugin is a shared object that exports one symbol, the constant `helio_plugin_entry` of type helio_plugin. It links
- * nothing of the core and calls back only through the helio_host that it is handed. The core opens it with
+ * nothing of the core and calls back only through the helio_host that it is given. The core opens it with
  * RTLD_NOW | RTLD_LOCAL, reads magic and ABI number from that constant before it calls anything, and then goes
  *
  *     probe  →  init  →  devices or collectives in use  →  finish
  *
  * Rules that hold everywhere in this file
  *
- * - Growth. Every struct begins with its own size, filled in by whoever made it with sizeof. New fields go to the end.
- * A reader uses only what lies within that size and takes missing fields for zero. If the struct is longer than the
- *   reader knows, the bytes it does not know must all be zero, else the reader refuses (HELIO_ABI_MISMATCH for tables,
- *   HELIO_NOT_SUPPORTED for a call): a setting that nobody looks at would give wrong numbers. helio_struct_fits() below
- *   is that test. What a plugin may leave unread without harm (new functions of the host, new facts, hints) is not sent
- *   to it in this way: the core knows for which ABI it was built and hands it structs of the size they had then. A
- *   reserved field is zero, and whoever finds it otherwise refuses. No struct ends in padding, so that its size always
- *   tells which fields it has. Arrays are arrays of pointers or carry the size of an element.
- * - ABI number. While the major number is 0 the minor number must be equal; from 1.0 on an equal major number will do.
- * - Functions. Each entry says "required" or "(optional) default: …"; what is missing is filled in by the core, once.
- *   Unless its comment says otherwise a function may be called from any thread, from several at a time, and does not
- *   block for longer than the work of handing over a command.
+ * - Growth. Every struct begins with its own size, which its maker sets with sizeof. New fields go to the end. A reader
+ *   uses only what lies within that size and takes missing fields for zero. If the struct is longer than the reader
+ *   knows, the unknown bytes must all be zero, else the reader refuses it (HELIO_ABI_MISMATCH for tables,
+ *   HELIO_NOT_SUPPORTED for a call): a setting that is not read would give wrong numbers. helio_struct_fits() below is
+ *   that test. What a plugin can safely ignore (new functions of the host, new facts, hints) is not sent in this way:
+ *   the core knows for which ABI a plugin was built and gives it structs of the size they had then. A reserved field is
+ *   zero; a reader that finds another value refuses. No struct ends in padding, so that its size always tells which
+ *   fields it has. Arrays are arrays of pointers or carry the size of an element.
+ * - ABI number. While the major number is 0 the minor number must be equal; from 1.0 on an equal major number is
+ * enough.
+ * - Functions. Each entry says "required" or "(optional) default: …"; the core fills in missing ones, once.
+ *   Unless its comment says otherwise, a function may be called from any thread, from several at a time, and blocks no
+ *   longer than it takes to hand over a command.
  * - Errors. A function that fails returns a status other than HELIO_OK, has written none of its results, and has told
  *   the cause by host->fail(). An asynchronous device may report a failure late, from any later call.
  * - Device memory is a buffer and an offset in bytes, never an address. Tensors are contiguous and row-major. The
  *   core's offsets are multiples of the element's size, those of whole allocations multiples of the device's
  *   `alignment`. A tensor without elements has the place { NULL, 0 }, which must not be touched.
- * - Strings are UTF-8. What a plugin hands out stays valid until finish(), what it is handed until the call returns,
+ * - Strings are UTF-8. What a plugin hands out stays valid until finish(), what it is given until the call returns,
  *   unless said otherwise.
  */
 #ifndef HELIO_PLUGIN_H
@@ -88,12 +89,12 @@ typedef struct helio_device_description {
   size_t size;
   uint32_t device_class;         /* helio_device_class */
   uint32_t capabilities;         /* HELIO_CAPABLE_… */
-  const char *native_api;        /* whose handles native_…() give: "host", "cuda", "hip", "opencl", "none" */
+  const char *native_api;        /* the API of the handles of native_…(): "host", "cuda", "hip", "opencl", "none" */
   const char *name;              /* as the vendor calls it */
   const char *vendor;            /* "" where unknown */
   const char *architecture;      /* "x86-64 avx512", "sm_90", "gfx90a" */
   const char *bus_id;            /* "0000:3b:00.0"; "" where it has none. One card is used through one backend only */
-  uint64_t memory;               /* bytes in all */
+  uint64_t memory;               /* bytes in total */
   uint32_t compute_units;        /* cores or multiprocessors */
   uint32_t alignment;            /* of allocations, in bytes: a power of two, at least 64 */
   const char *const *properties; /* (optional) more facts to show, "key=value", the last one NULL */
@@ -104,9 +105,9 @@ typedef struct helio_open_options {
   size_t size;
   uint32_t logical_index; /* which of the logical devices cut from this physical one */
   uint32_t logical_count; /* how many there are, at least 1 */
-  uint32_t threads;       /* CPU threads it may use; 0: does not concern it */
+  uint32_t threads;       /* CPU threads it may use; 0: not for this device */
   uint32_t spin_us;       /* how long a waiting thread may spin before it sleeps */
-  uint64_t memory_limit;  /* for information: the core keeps it; 0: none */
+  uint64_t memory_limit;  /* for information: the core enforces it; 0: none */
 } helio_open_options;
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -117,13 +118,13 @@ typedef struct helio_host helio_host;
 typedef struct helio_member helio_member;
 typedef struct helio_accumulation helio_accumulation;
 
-/* Calls that must not meet; see turn_begin. */
+/* Calls that must not overlap; see turn_begin. */
 typedef enum helio_turn {
   HELIO_TURN_DRIVER = 1,
   HELIO_TURN_COLLECTIVE = 2,
 } helio_turn;
 
-/* The core hands each plugin a host of its own at probe; it stays valid until finish() has returned. The host itself is
+/* The core gives each plugin a host of its own at probe; it stays valid until finish() has returned. The host itself is
  * the first argument of each function. */
 struct helio_host {
   size_t size;
@@ -133,7 +134,7 @@ struct helio_host {
   /* One line for the log, without the line's end; the core adds level and plugin. */
   void (*log)(const helio_host *host, helio_log_level level, const char *format, ...) HELIO_PRINTF(3, 4);
 
-  /* Tells why the calling thread's current call fails, and gives the status back: return host->fail(host, …); */
+  /* Tells why the calling thread's current call fails, and returns the status: return host->fail(host, …); */
   helio_status (*fail)(const helio_host *host, helio_status status, const char *format, ...) HELIO_PRINTF(3, 4);
 
   /* The value of one of the plugin's own parameters, from the environment or its default. NULL for an unknown name. */
@@ -145,26 +146,26 @@ struct helio_host {
 
   /* For collectives; both run in the order of `stream`, which belongs to the member written to (`to`, `into`).
    * copy: between any two devices, directly or through the host. The caller has made `stream` wait for whatever wrote
-   * `source`. May block where a device can do no better.
-   * accumulate: into[i] = (into[i] + from[i]) × scale, or the larger or smaller of the two. Where the device has no
-   * kernel for that it is done elsewhere, and the call blocks. */
+   * `source`. May block if a device has no other way.
+   * accumulate: into[i] = (into[i] + from[i]) × scale, or the larger or smaller of the two. If the device has no kernel
+   * for that, it is done elsewhere, and the call blocks. */
   helio_status (*copy)(const helio_host *host, const helio_member *to, helio_stream *stream, helio_place target,
                        const helio_member *from, helio_place source, size_t bytes);
   helio_status (*accumulate)(const helio_host *host, const helio_member *member, const helio_accumulation *what);
 
-  /* For collectives whose devices wait for each other. A driver that takes memory, gives it back or loads kernels may
-   * wait for all devices, and other threads for the driver: if a device waited then for a part of a call that one of
-   * them has still to hand over, nobody would ever go on. So each rank's thread hands its part over between turn_begin
+  /* For collectives whose devices wait for each other. A driver that takes memory, returns it or loads kernels may wait
+   * for all devices, and other threads for the driver: if a device then waited for a part of a call that one of these
+   * threads has yet to hand over, none would ever go on. So each rank's thread hands its part over between turn_begin
    * and turn_end, HELIO_TURN_COLLECTIVE, and ends its turn when all ranks have handed over theirs: in between no device
-   * is asked for memory, events, streams or plans. The core does that with HELIO_TURN_DRIVER, and so may a backend that
-   * asks its driver elsewhere. Any number of the same kind may be under way, but a thread has one turn at a time.
-   * Waits, for 5 seconds at the most (less where HELIO_TIMEOUT is short): what takes longer is taken to hang, and no
-   * longer waited for. */
+   * is asked for memory, events, streams or plans. The core asks for these with HELIO_TURN_DRIVER, and so may a backend
+   * that calls its driver elsewhere. Any number of turns of the same kind may overlap; one that a thread begins within
+   * another is a part of it, whatever its kind. Waits for turns of the other kind; one that has lasted 5 seconds (less
+   * if HELIO_TIMEOUT is short) is taken to hang, and is no longer waited for. */
   void (*turn_begin)(const helio_host *host, helio_turn turn);
   void (*turn_end)(const helio_host *host, helio_turn turn);
 };
 
-/* A setting of a plugin's, read by the core from the environment and listed by `helio env`. */
+/* A plugin's setting, read by the core from the environment and listed by `helio env`. */
 typedef enum helio_parameter_kind {
   HELIO_PARAMETER_TEXT = 1,
   HELIO_PARAMETER_FLAG = 2,    /* 0 or 1 */
@@ -202,7 +203,7 @@ typedef struct helio_device_table {
   /* required. The core has released all buffers, streams, events and plans before. */
   void (*close)(helio_backend_device *device);
 
-  /* required. Bytes free and in all on the physical device, or what the machine grants this process. */
+  /* required. Free and total bytes of the physical device, or what the machine grants this process. */
   helio_status (*memory_info)(helio_backend_device *device, uint64_t *free, uint64_t *total);
 
   /* required. Waits until everything handed to the device is done; reports late failures. Blocks. */
@@ -225,7 +226,7 @@ typedef struct helio_memory_table {
   helio_status (*allocate)(helio_backend_device *device, size_t bytes, helio_buffer **buffer);
 
   /* required. All commands that use the buffer are done. A failure (such as a write past the end that was noticed) is
-   * reported, but the buffer is gone all the same. */
+   * reported, but the buffer is gone even so. */
   helio_status (*free)(helio_backend_device *device, helio_buffer *buffer);
 
   /* required. From the host; `source` must stay until the stream has passed. */
@@ -261,7 +262,7 @@ typedef struct helio_memory_table {
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Device vtable, third part: streams and events. A stream runs its commands in order; different streams run in any
- * order except behind events. The core calls destroy only when the stream or event is no longer waited for.
+ * order except after events. The core calls destroy only when the stream or event is no longer waited for.
  */
 
 typedef struct helio_stream_table {
@@ -279,8 +280,7 @@ typedef struct helio_stream_table {
   void (*event_destroy)(helio_backend_device *device, helio_event *event);
   helio_status (*event_record)(helio_backend_device *device, helio_event *event, helio_stream *stream);
 
-  /* required. HELIO_OK when passed, HELIO_NOT_READY (which is no failure) when not, else what went wrong. Never blocks.
-   */
+  /* required. HELIO_OK when passed, HELIO_NOT_READY (not a failure) when not, else what went wrong. Never blocks. */
   helio_status (*event_query)(helio_backend_device *device, helio_event *event);
 
   /* required. Blocks until the event has passed. */
@@ -315,7 +315,7 @@ typedef struct helio_stream_table {
   X(EXPAND_DIMS, 5)      /* core */                                                                                    \
   X(SQUEEZE, 6)          /* core */                                                                                    \
   X(SLICE, 7)            /* T→T: y[i…] = x[begin + i…]; helio_slice_attributes */                                \
-  X(CONCAT, 8)           /* T*→T: one behind the other along an axis; helio_axis_attributes */                       \
+  X(CONCAT, 8)           /* T*→T: one after the other along an axis; helio_axis_attributes */                        \
   X(ADD, 9)              /* TT→T: a + b, broadcast as in numpy */                                                    \
   X(SUB, 10)             /* TT→T: a − b */                                                                         \
   X(MUL, 11)             /* TT→T: a × b */                                                                          \
@@ -404,7 +404,7 @@ typedef struct helio_stream_table {
  * and then low + u × (high − low), or mean + deviation × z, in the operation's type. Word numbers wrap at 2⁶⁴. Key, step
  * and base are `integer` scalars, all others `real`.
  *
- * Updates. First weights −= weights × decay, unless decay is 0. Behind the gradient come indices and, of all but SGD,
+ * Updates. First weights −= weights × decay, unless decay is 0. After the gradient come indices and, of all but SGD,
  * squares. With indices the gradient is rows: row i of it belongs to row index[i] of the weights, indices are those of
  * COMBINE_ROWS (distinct, −1: none), and rows that are not named have a gradient of zero; the result is that of the
  * dense gradient. Squares are given with indices only and have the gradient's shape: they take the place of g² wherever
@@ -519,12 +519,12 @@ typedef struct helio_call {
   size_t size;
   uint32_t operation; /* helio_operation */
   uint32_t input_count, output_count;
-  uint32_t allowed;                       /* HELIO_ALLOWED_…: liberties that the kernel may take and need not */
+  uint32_t allowed;                       /* HELIO_ALLOWED_…: what the kernel may do, but need not */
   const helio_argument *const *arguments; /* the inputs, then the outputs; NULL for an optional input that is absent */
   const void *attributes;                 /* the operation's struct, NULL if it has none */
 } helio_call;
 
-/* What a plan answers. */
+/* The answer of plan(). */
 typedef struct helio_plan_answer {
   size_t size;
   helio_plan *plan;
@@ -538,8 +538,8 @@ typedef union helio_scalar {
 } helio_scalar;
 
 /* Where a kernel reports bad data, such as an index past the end of its table. If `code` is 0 it writes the three
- * fields, else nothing; then it goes on with something harmless (row 0, zero). Of several threads of a kernel one
- * writes: the one that changes `code` from 0 by compare and swap. The core reads the word later, behind the stream. */
+ * fields, else nothing; then it goes on with something harmless (row 0, zero). Only one of a kernel's threads writes:
+ * the one that changes `code` from 0 by compare and swap. The core reads the word later, after the stream. */
 typedef struct helio_status_word {
   uint32_t code;      /* 0, or HELIO_BAD_DATA */
   uint32_t operation; /* helio_operation */
@@ -564,16 +564,16 @@ typedef struct helio_kernel {
   uint32_t operation; /* helio_operation */
   uint32_t types;     /* HELIO_TYPE_BIT of every type of the first input that plan() may accept */
 
-  /* required. HELIO_NOT_SUPPORTED, with the reason told by host->fail(), if this very call cannot be served: the core
+  /* required. HELIO_NOT_SUPPORTED, with the reason told by host->fail(), if this call cannot be served: the core
    * then takes the next device that can. May block (compile, search). */
   helio_status (*plan)(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer);
 
   /* required. Hands the work to run->stream. Allocates nothing. The same plan may run on several threads at a time. The
    * output of ADD, SUB, MUL, ADD_N, MAXIMUM, MINIMUM and RELU may lie exactly on an input of the same shape; otherwise
-   * arguments that are written overlap nothing. What `run` points to is valid only during the call. */
+   * arguments that are written do not overlap others. What `run` points to is valid only during the call. */
   helio_status (*run)(helio_plan *plan, const helio_run *run);
 
-  /* required. No run of the plan is under way, and nothing that one handed to a stream is still to be done. */
+  /* required. No run of the plan is under way, and streams have finished everything that runs handed to them. */
   void (*plan_free)(helio_plan *plan);
 } helio_kernel;
 
@@ -589,7 +589,7 @@ typedef struct helio_kernel_table {
 
 /* One rank's device, as the core shows it to a collective: the device, its description and its backend's tables, in
  * which every optional entry is filled. It stays where it is until the communicator that was created with it is
- * destroyed; functions of the host want this very pointer, not a copy, and streams that the core has handed out. */
+ * destroyed; functions of the host need this pointer itself, not one to a copy, and streams that come from the core. */
 struct helio_member {
   size_t size;
   helio_backend_device *device;
@@ -650,7 +650,7 @@ struct helio_accumulation {
  * all_reduce      every target gets the sum (largest, smallest) of all sources
  * reduce          the root's target gets it; the places of other ranks' targets are { NULL, 0 } or not looked at
  * broadcast       every target, the root's too, gets the root's source; other ranks' sources are not looked at
- * all_gather      every target gets all sources, one behind the other in order of ranks; in place: the source is this
+ * all_gather      every target gets all sources, one after the other in order of ranks; in place: the source is this
  *                 rank's part of the target
  * reduce_scatter  each target gets its part of the sum of all sources, which have the length of all parts together; in
  *                 place: the target is this rank's part of the source
@@ -659,8 +659,8 @@ struct helio_accumulation {
  * and later ones find the result and may write to the source. A sum is rounded to its type after each addition, and
  * float numbers too small to be normal may count as 0: so all collectives that sum in order agree to the bit. broadcast
  * and all_gather move any type. Ranks whose calls differ (in function, count, type, reduction, root) get an error, all
- * of them. Where a rank's own device failed that rank gets HELIO_DEVICE_FAILURE and the others HELIO_ABORTED: by this
- * the core knows which device to go on without. After a failure the communicator can only be destroyed. */
+ * of them. If a rank's own device failed, that rank gets HELIO_DEVICE_FAILURE and the others HELIO_ABORTED: this
+ * tells the core which device to drop. After a failure the communicator can only be destroyed. */
 typedef struct helio_collective_call {
   size_t size;
   helio_stream *stream; /* of the rank's own device */
@@ -679,17 +679,17 @@ typedef struct helio_collective_call {
 typedef struct helio_collective_table {
   size_t size;
 
-  /* required. Can this set of devices be served? HELIO_NOT_SUPPORTED with the reason, in the words a user should read,
-   * by host->fail(); HELIO_NO_DEVICE, with a reason too, where nobody would expect it to be: it is made for devices of
-   * another kind. Only the former is told when another collective is taken. */
+  /* required. Can this set of devices be served? HELIO_NOT_SUPPORTED with the reason, in words for the user,
+   * by host->fail(); HELIO_NO_DEVICE, with a reason too, if nobody would expect it because the collective is made for
+   * other kinds of devices. Only the former is reported when another collective is taken. */
   helio_status (*offer)(helio_plugin_state *state, const helio_member *const *members, size_t count,
                         helio_collective_offer *offer);
 
-  /* required. An id for a new group, to be handed to all of its ranks by whatever way the caller has. */
+  /* required. An id for a new group, which the caller passes to all of its ranks in its own way. */
   helio_status (*new_id)(helio_plugin_state *state, void *id);
 
-  /* required. Joins the group; blocks until all ranks have, unless grouped. HELIO_TIMED_OUT, with the ranks that did
-   * not come, when the time is up; so do all functions that wait for other ranks. */
+  /* required. Joins the group; blocks until all ranks have, unless grouped. HELIO_TIMED_OUT, naming the ranks that
+   * did not come, when the time is up; likewise for all functions that wait for other ranks. */
   helio_status (*create)(helio_plugin_state *state, const helio_communicator_options *options,
                          helio_communicator **communicator);
 
@@ -703,7 +703,7 @@ typedef struct helio_collective_table {
    * each when the call of its own rank has come back. */
   void (*abort)(helio_communicator *communicator);
 
-  /* required. HELIO_OK, or what has gone wrong in the group, now and ever after. Never blocks, whatever thread asks. */
+  /* required. HELIO_OK, or what has gone wrong in the group, from then on for ever. Never blocks, on any thread. */
   helio_status (*poll)(helio_communicator *communicator);
 
   /* required. */
@@ -732,10 +732,12 @@ typedef struct helio_probe_answer {
   size_t size;
   uint32_t devices;    /* how many; 0 is an answer, not an error. Collectives leave it 0 */
   uint32_t is_host;    /* 1: device 0 is the machine's own CPU, with memory that the host can touch. One such backend is
-                          always used, for what no other has a kernel for */
-  uint32_t inspecting; /* by the caller. 1: somebody wants to read the reason, and the process is for that alone: what
-                          is opened only when it is needed may be opened to see whether it is there */
-  char reason[492];    /* in words: what was found, or what is missing and how to get it */
+                          always used, for operations that no other has a kernel for */
+  uint32_t inspecting; /* by the caller. 1: the process only serves to read the reason: libraries that are otherwise
+                          opened when needed may be opened to see whether they are there */
+  uint32_t no_use;     /* 1: a collective that cannot sum anything on this machine; the reason says why. Backends
+                          answer 0 devices instead */
+  char reason[488];    /* in words: what was found, or what is missing and how to get it */
 } helio_probe_answer;
 
 typedef struct helio_plugin {

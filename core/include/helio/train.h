@@ -23,9 +23,8 @@ extern "C" {
 
 #define HELIO_MOST_METRICS 16
 
-/* Says how the model learns and what is measured meanwhile. The model holds what it is given. Metrics are taken over:
- * they begin at zero, and every replica counts for all. Compiling again replaces what was said before; the weights
- * stay. */
+/* Says how the model learns and what is measured. The model holds the objects it is given. Metrics are taken over: they
+ * begin at zero and count over all replicas. Compiling again replaces all of this; the weights stay. */
 typedef struct helio_compile_options {
   size_t size;
   helio_model *model;
@@ -33,9 +32,9 @@ typedef struct helio_compile_options {
   const char *optimizer_name;
   helio_loss *loss; /* NULL: loss_name; neither: the model only predicts */
   const char *loss_name;
-  helio_metric *metrics[HELIO_MOST_METRICS]; /* up to the first NULL; behind them those of metric_names */
+  helio_metric *metrics[HELIO_MOST_METRICS]; /* up to the first NULL; after them those of metric_names */
   const char *metric_names[HELIO_MOST_METRICS];
-  helio_metric *weighted_metrics[HELIO_MOST_METRICS]; /* samples count in them by their weights, as in the loss */
+  helio_metric *weighted_metrics[HELIO_MOST_METRICS]; /* weighted by sample weights, as the loss is */
   int input_count; /* of a model of the user's own that takes several; 0: what the model says, else 1 */
 } helio_compile_options;
 
@@ -47,7 +46,7 @@ HELIO_EXPORT helio_optimizer *helio_model_optimizer(const helio_model *model); /
 /* ---- what was measured ---- */
 
 /* Values by name, in the order in which progress shows them: "loss", metrics as they were compiled, then the same with
- * "val_". A value is waited for when it is read. */
+ * "val_". Reading a value waits for it. */
 typedef struct helio_logs helio_logs;
 
 HELIO_EXPORT int helio_logs_count(const helio_logs *logs);
@@ -57,25 +56,25 @@ HELIO_EXPORT double helio_logs_get(helio_logs *logs, const char *name); /* likew
 
 /* ---- callbacks ---- */
 
-/* Where a training stands: what callbacks are told. */
+/* Where a training stands, for callbacks. */
 typedef struct helio_training {
   size_t size;
   helio_model *model;
   helio_optimizer *optimizer;
   helio_strategy *strategy;
-  int epoch, epochs;         /* this one, from 0, and where it ends */
+  int epoch, epochs;         /* this one, from 0, and how many there are */
   int64_t step, steps;       /* in this epoch: taken so far, and how many there are; −1: not known */
-  int64_t resumed_steps;     /* of `step`: taken before the training went on from a checkpoint */
+  int64_t resumed_steps;     /* how many of `step` were taken before the training resumed */
   int64_t total_steps;       /* taken since the training began, resumed ones among them */
-  int64_t samples;           /* of the batch; behind an epoch, of all its batches */
-  double seconds;            /* that the batch or the epoch took; behind a training, all of it */
-  helio_logs *logs;          /* behind a batch means since the epoch began, behind an epoch those of the epoch */
-  helio_logs *batch_logs;    /* behind a batch: its own loss alone */
+  int64_t samples;           /* of the batch; after an epoch, of all its batches */
+  double seconds;            /* that the batch or the epoch took; after a training, all of it */
+  helio_logs *logs;          /* after a batch means since the epoch began, after an epoch those of the epoch */
+  helio_logs *batch_logs;    /* after a batch: its own loss alone */
   double input_seconds;      /* of `seconds`: waiting for data; */
   double reduce_seconds;     /* summing over replicas and waiting for each other, the mean over replicas; */
   double validation_seconds; /* measuring on validation data; samples / (seconds − this) is how fast it trains */
-  bool stop;                 /* may be set: ends the training behind the batch or epoch */
-  bool failed;               /* behind a training: it ended by an error */
+  bool stop;                 /* may be set: ends the training after the batch or epoch */
+  bool failed;               /* after a training: it ended by an error */
 } helio_training;
 
 typedef helio_status (*helio_callback_function)(void *user, helio_training *training);
@@ -84,13 +83,13 @@ typedef helio_status (*helio_callback_function)(void *user, helio_training *trai
 typedef struct helio_callback_options {
   size_t size;
   void *user;
-  helio_callback_function train_begin, train_end; /* the end is also told of when the training fails */
+  helio_callback_function train_begin, train_end; /* the end is called even if the training fails */
   helio_callback_function epoch_begin, epoch_end;
   helio_callback_function batch_begin, batch_end;
   helio_callback_function test_begin, test_end; /* of validation and of helio_evaluate() */
   helio_callback_function test_batch_end;
-  const char *name;          /* under which its state stands in checkpoints; NULL: it has none */
-  char *(*save)(void *user); /* the state as a text of malloc(); NULL: failed */
+  const char *name;                                       /* of its state in checkpoints; NULL: it has none */
+  char *(*save)(void *user);                              /* the state as a text of malloc(); NULL: failed */
   helio_status (*restore)(void *user, const char *state); /* of a training that goes on, before train_begin */
   void (*release)(void *user);                            /* when nobody holds the callback any more */
 } helio_callback_options;
@@ -99,23 +98,24 @@ typedef struct helio_callback helio_callback;
 HELIO_EXPORT helio_callback *helio_callback_with(const helio_callback_options *options);
 #define helio_callback(...) HELIO_MAKE(helio_callback_with, helio_callback_options, __VA_ARGS__)
 
-/* The usual ones, with Keras' names, arguments and defaults. Each is owned by the pool, like all that a call makes; fit
- * holds those that it is given until it ends. Files that cannot be written end the training with an error. */
+/* The usual ones, with Keras' names, arguments and defaults. Each is owned by the pool, like everything that a call
+ * makes; fit holds those that it is given until it ends. Files that cannot be written end the training with an error.
+ */
 
 /* A line for each epoch: "epoch,accuracy,loss,val_accuracy,val_loss", then numbers, the first of which counts from 0.
- * Columns are what the first epoch has measured, sorted by name, as Keras has them; if there was no validation, with
- * places for it. What an epoch lacks is NA. */
+ * Columns are the values of the first epoch, sorted by name, as in Keras, and those of validation even if it had none.
+ * A value that an epoch lacks is NA. */
 typedef struct helio_csv_logger_options {
   size_t size;
   const char *path;
-  bool append;    /* behind what the file has, in its columns; so it is if a training goes on from a checkpoint */
+  bool append;    /* to the file's lines, with its columns; a training that resumes always appends */
   char separator; /* 0: ',' */
 } helio_csv_logger_options;
 
 /* A JSON object on a line for each step, {"step": 1, "loss": 2.3, "samples": 128, "ms": 4.2}, and one for each epoch,
  * {"epoch": 1, "steps": 469, "seconds": 2.1, "learning_rate": 0.001, "loss": …, "val_loss": …}. Both count from 1,
- * steps over all epochs; what is not finite is null. It reads the loss of each step, and so waits for it, unless only
- * epochs are wanted. */
+ * steps over all epochs; a value that is not finite is null. Unless epochs_only, it reads the loss of each step, and so
+ * waits for it. */
 typedef struct helio_json_logger_options {
   size_t size;
   const char *path;
@@ -123,46 +123,47 @@ typedef struct helio_json_logger_options {
   bool epochs_only;
 } helio_json_logger_options;
 
-/* What some callbacks watch is a name of what is measured. If nothing has it, a warning says once what there is. Better
- * is what differs as float32, and by min_delta at least. */
+/* Some callbacks watch a value by name. If no value has that name, a warning lists once those that there are. A value
+ * is better if it improves by more than min_delta, compared as float32. */
 typedef enum helio_monitor_mode {
   HELIO_MONITOR_MIN = 1, /* the smaller, the better */
   HELIO_MONITOR_MAX = 2,
 } helio_monitor_mode;
 
-/* Saves the model, or its weights, behind epochs. The path may have "{epoch}", "{epoch:02d}", with every_steps
- * "{batch}", and the names of what is measured, "{val_loss:.2f}", as in Keras; both numbers count from 1. Folders are
- * made. The best value is that of all trainings that the callback is given to, and is kept in checkpoints. */
+/* Saves the model, or its weights, after epochs. The path may contain "{epoch}", "{epoch:02d}", with every_steps
+ * "{batch}", and the names of values, "{val_loss:.2f}", as in Keras; both numbers count from 1. Missing folders are
+ * made. The best value is that over all trainings with this callback, and is kept in checkpoints. */
 typedef struct helio_model_checkpoint_options {
   size_t size;
   const char *path;
-  const char *monitor; /* NULL: "val_loss" */
-  helio_monitor_mode
-      mode; /* 0: by the metric of that name: of losses the smaller is better, of accuracies the larger */
+  const char *monitor;     /* NULL: "val_loss" */
+  helio_monitor_mode mode; /* 0: by the metric of that name: smaller is better for losses, larger for accuracies */
   bool save_best_only, save_weights_only;
-  int64_t every_steps;      /* 0: behind each epoch */
-  double initial_threshold; /* with has_threshold: what the first must be better than */
+  int64_t every_steps;      /* 0: after each epoch */
+  double initial_threshold; /* with has_threshold: the first value must be better than this */
   bool has_threshold;
-  bool verbose; /* says in the log what it does; likewise below */
+  bool verbose; /* logs what it does; likewise below */
 } helio_model_checkpoint_options;
 
-/* Ends the training when it has become no better for a while. Checkpoints keep the best value and how long ago it was,
- * not the best weights: if no epoch behind the checkpoint is better, those of the last one stay, with a warning. */
+/* Ends the training when the value has not improved for a while. Checkpoints keep the best value and how long ago it
+ * was, not the best weights: if no epoch after resuming is better, the weights of the last epoch stay, with a warning.
+ */
 typedef struct helio_early_stopping_options {
   size_t size;
   const char *monitor; /* NULL: "val_loss" */
   double min_delta;    /* what counts as better */
-  int patience;        /* epochs without an improvement that are borne */
+  int patience;        /* epochs in a row without improvement after which training stops */
   helio_monitor_mode mode;
-  double baseline; /* with has_baseline: what must be reached at all */
+  double baseline; /* with has_baseline: the value must be better than this to count */
   bool has_baseline;
   bool restore_best_weights; /* in the end, whether it was stopped or not */
   int start_from_epoch;
   bool verbose;
 } helio_early_stopping_options;
 
-/* The rate of each epoch, by its number, from 0, and the rate before. This and the next callback put "learning_rate"
- * among what is measured, for the history and for callbacks behind them, and refuse an optimizer with a schedule. */
+/* Returns the rate of an epoch, given its number, from 0, and the rate before. This and the next callback add
+ * "learning_rate" to the values, for the history and for callbacks after them, and refuse an optimizer with a schedule.
+ */
 typedef double (*helio_rate_function)(void *user, int epoch, double rate);
 
 typedef struct helio_reduce_on_plateau_options {
@@ -172,18 +173,18 @@ typedef struct helio_reduce_on_plateau_options {
   int patience;        /* 0: 10, HELIO_INTEGER_ZERO: 0 */
   helio_monitor_mode mode;
   double min_delta; /* 0: 0.0001, HELIO_ZERO: 0 */
-  int cooldown;     /* epochs behind a reduction that are not counted */
+  int cooldown;     /* epochs after a reduction that are not counted */
   double min_learning_rate;
   bool verbose;
 } helio_reduce_on_plateau_options;
 
 /* Event files for TensorBoard, in `folder`/train and `folder`/validation: epoch_loss and the like, epoch_learning_rate,
  * epoch_step_ms; evaluation_loss_vs_iterations; with every_steps also batch_loss and the like, means since the epoch
- * began, and batch_step_ms. But for times the tags are Keras'. */
+ * began, and batch_step_ms. The tags are Keras', except for times. */
 typedef struct helio_tensorboard_options {
   size_t size;
   const char *folder;
-  int64_t every_steps; /* 0: epochs alone */
+  int64_t every_steps; /* 0: only epochs */
 } helio_tensorboard_options;
 
 HELIO_EXPORT helio_callback *helio_csv_logger_with(const helio_csv_logger_options *options);
@@ -201,11 +202,11 @@ HELIO_EXPORT helio_callback *helio_tensorboard_with(const helio_tensorboard_opti
 #define helio_tensorboard(...) HELIO_MAKE(helio_tensorboard_with, helio_tensorboard_options, __VA_ARGS__)
 
 HELIO_EXPORT helio_callback *helio_learning_rate_scheduler(helio_rate_function function, void *user);
-HELIO_EXPORT helio_callback *helio_terminate_on_nan(void); /* looks at the loss of each batch, and so waits for it */
+HELIO_EXPORT helio_callback *helio_terminate_on_nan(void); /* reads the loss of each batch, and so waits for it */
 
-/* A Chrome trace, for chrome://tracing and Perfetto: on a track for each replica "compute", until its gradients are
- * there, and "reduce", until it has the sums; and waits for "input" on a track of their own. Sums that travel while
- * gradients are still computed count as compute. What each epoch has measured is drawn as curves. */
+/* A Chrome trace, for chrome://tracing and Perfetto: a track for each replica with "compute", until its gradients are
+ * there, and "reduce", until it has the sums; and a track with waits for "input". Sums that are formed while gradients
+ * are still computed count as compute. The values of each epoch are drawn as curves. */
 HELIO_EXPORT helio_callback *helio_timeline(const char *path);
 
 /* ---- fit ---- */
@@ -218,8 +219,8 @@ typedef enum helio_verbosity {
   HELIO_QUIET = 3,
 } helio_verbosity;
 
-/* Samples: a dataset of batches, whose elements are features, labels and, if wanted, weights of samples (of a model
- * with several inputs, all of these first); or arrays, or tensors, of which batches are made. */
+/* Samples: a dataset of batches, whose elements are features (one part for each input of the model), labels and,
+ * optionally, sample weights; or arrays or tensors, which are cut into batches. */
 typedef struct helio_fit_options {
   size_t size;
   helio_model *model;
@@ -229,12 +230,12 @@ typedef struct helio_fit_options {
   int64_t batch_size;                  /* of arrays; 0: 32 */
   bool no_shuffle;                     /* arrays in their order; else shuffled in every epoch */
   int epochs;                          /* 0: 1 */
-  int initial_epoch;                   /* that it begins with; those before count as done */
+  int initial_epoch;                   /* to begin with; earlier ones count as done */
   int64_t steps_per_epoch;             /* 0: until the data end. One iteration then serves all epochs */
   const double *class_weights;         /* by label: weights of samples in training; validation has none */
   int class_count;
-  int accumulate_steps; /* at least 2: the mean of so many batches' gradients makes a step; 0: as the optimizer has
-                         * it. What is given here stays with the optimizer */
+  int accumulate_steps; /* at least 2: a step takes the mean gradient of this many batches; 0: as set in the
+                         * optimizer, which keeps a number given here */
 
   helio_dataset *validation;
   helio_array *validation_x, *validation_y, *validation_weights; /* instead of a dataset */
@@ -244,22 +245,24 @@ typedef struct helio_fit_options {
   int64_t validation_steps;                                      /* 0: until the data end */
   int64_t validation_batch_size;                                 /* of arrays; 0: batch_size */
 
-  /* Checkpoints: all that the training goes on from, to the bit, in files of a folder. With a folder SIGINT and SIGTERM
-   * let the step be finished, a checkpoint written and helio_fit() return; a second SIGINT ends the process at once. */
+  /* Checkpoints: files in a folder from which the training continues, to the bit. With a folder, SIGINT, SIGTERM and
+   * SIGHUP make helio_fit() finish the step, write a checkpoint and return; a second SIGINT ends the process at once.
+   */
   const char *checkpoint;         /* the folder; NULL: none are written */
   int64_t checkpoint_every_steps; /* 0: not by steps */
-  int checkpoint_every_epochs;    /* 0: each, unless they are written by steps. The end of the training has one, too */
-  int keep_checkpoints;           /* so many of the last; 0: 3, HELIO_ALL: all */
-  bool resume;                    /* goes on from the last whole one; from the beginning if there is none */
-  bool no_signals;                /* they are left alone */
+  int checkpoint_every_epochs;    /* 0: each, unless they are written by steps. One is written at the end, too */
+  int keep_checkpoints;           /* how many of the last ones; 0: 3, HELIO_ALL: all */
+  bool resume;                    /* from the last undamaged one, from the beginning if there is none; that of a model
+                                   * of another name, or of another loss, is refused */
+  bool no_signals;                /* do not catch them */
 
   helio_callback *callbacks[HELIO_MOST_CALLBACKS]; /* up to the first NULL, in this order */
   helio_verbosity verbose;                         /* 0: HELIO_VERBOSE */
 
-  /* Samples that a replica computes at a time, if its part of a batch has more: gradients are added up, which needs
-   * less memory and gives the same step, to rounding. Not for models with layers that look at several samples together
-   * or draw numbers (BatchNormalization, Dropout) or of the user's own, nor for a mean that is divided by weights or by
-   * classes that count, which are errors. 0: all at once. */
+  /* How many samples a replica computes at a time, if its part of a batch has more: gradients are added up, which needs
+   * less memory and gives the same step, to rounding. It is an error for models of the user's own or with layers that
+   * look at several samples together or draw random numbers (BatchNormalization, Dropout), and for losses whose mean is
+   * divided by weights or by classes that count. 0: all at once. */
   int64_t micro_batch;
 } helio_fit_options;
 
@@ -268,13 +271,13 @@ typedef struct helio_history helio_history;
 HELIO_EXPORT helio_history *helio_fit_with(const helio_fit_options *options);
 #define helio_fit(...) HELIO_MAKE(helio_fit_with, helio_fit_options, __VA_ARGS__)
 
-/* The number of the signal that asked it to end; 0: none did. If it came when all epochs were done, they are. */
+/* The signal that ended the training; 0: none. All epochs may be done even so, if it came late. */
 HELIO_EXPORT int helio_history_signal(const helio_history *history);
 
-/* How many steps had been taken when it wrote its last checkpoint; −1: it wrote none. */
+/* How many steps had been taken when the last checkpoint was written; −1: none was. */
 HELIO_EXPORT int64_t helio_history_checkpoint_step(const helio_history *history);
 
-HELIO_EXPORT int helio_history_epochs(const helio_history *history);              /* that there are */
+HELIO_EXPORT int helio_history_epochs(const helio_history *history);              /* how many it has */
 HELIO_EXPORT int helio_history_epoch(const helio_history *history, int index);    /* the number of one, from 0 */
 HELIO_EXPORT int helio_history_count(const helio_history *history);               /* of names */
 HELIO_EXPORT const char *helio_history_name(const helio_history *history, int i); /* in the order of progress */
@@ -295,28 +298,28 @@ typedef struct helio_evaluate_options {
   helio_verbosity verbose;
 } helio_evaluate_options;
 
-/* Owned by the pool; NULL with the error set. What a model measures is of one thread at a time: while one trains or
- * measures it, another that wants to is refused. */
+/* Owned by the pool; NULL with the error set. Only one thread at a time may train or evaluate a model: another one is
+ * refused meanwhile. */
 HELIO_EXPORT helio_logs *helio_evaluate_with(const helio_evaluate_options *options);
 #define helio_evaluate(...) HELIO_MAKE(helio_evaluate_with, helio_evaluate_options, __VA_ARGS__)
 
 typedef struct helio_predict_options {
   size_t size;
   helio_model *model;
-  helio_dataset *dataset; /* the first parts of its elements are the model's inputs, others are left alone */
+  helio_dataset *dataset; /* the first parts of its elements are the model's inputs, others are ignored */
   helio_array *x;         /* instead of a dataset */
   helio_tensor *x_tensor; /* instead of an array */
   int64_t batch_size;     /* of arrays; 0: 32 */
   int64_t steps;          /* 0: until the data end */
 } helio_predict_options;
 
-/* The model's results for all samples, one behind the other: helio_predict(model, .x = images). Needs no
+/* The model's results for all samples, one after the other: helio_predict(model, .x = images). Needs no
  * helio_compile(). */
 HELIO_EXPORT helio_array *helio_predict_with(const helio_predict_options *options);
 #define helio_predict(...) HELIO_MAKE(helio_predict_with, helio_predict_options, __VA_ARGS__)
 
-/* One step with one batch, cut among the replicas like any other: helio_train_on_batch(model, .x = x, .y = y). What it
- * tells is of this batch alone. */
+/* One step with one batch, cut among the replicas like any other: helio_train_on_batch(model, .x = x, .y = y). The
+ * values returned are those of this batch alone. */
 typedef struct helio_batch_options {
   size_t size;
   helio_model *model;

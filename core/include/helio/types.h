@@ -75,7 +75,7 @@ typedef enum helio_activation {
   HELIO_SWISH = 6,
   HELIO_GELU = 7,
   HELIO_GELU_TANH = 8,
-  HELIO_ELU = 9, /* from here on no kernel of another operation is asked for them: the core runs them behind it */
+  HELIO_ELU = 9, /* from here on no kernel of another operation is asked for them: the core runs them after it */
   HELIO_LEAKY_RELU = 10,
   HELIO_SOFTMAX = 11,
   HELIO_LOG_SOFTMAX = 12,
