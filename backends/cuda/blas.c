@@ -14,6 +14,8 @@ const vendor_library vendor_blas_library = {
     .title = "cuBLAS",
     .install = "install that of your driver's CUDA version, or of CUDA 12 for GPUs before Turing (Debian: libcublas; "
                "conda: libcublas; pip: nvidia-cublas, for CUDA 12 nvidia-cublas-cu12)",
+    .most_bytes = INT64_MAX,
+    .most_rows = INT32_MAX,
 };
 
 /* Newest first, each with functions of its own: GPUs of one machine may need different ones. */
@@ -67,14 +69,8 @@ helio_status vendor_blas_meaning(abi_enum status) {
     return HELIO_OUT_OF_MEMORY;
   case CUBLAS_ABI_INVALID_VALUE:
     return HELIO_INVALID_ARGUMENT;
-  case CUBLAS_ABI_NOT_INITIALIZED:
-  case CUBLAS_ABI_ARCH_MISMATCH:
-  case CUBLAS_ABI_NOT_SUPPORTED:
-  case CUBLAS_ABI_EXECUTION_FAILED: /* a launch that was refused, say; ... */
-  case CUBLAS_ABI_INTERNAL_ERROR:   /* ... whatever it was, a device that is lost says so itself */
+  default: /* a launch that was refused, say; whatever it was, a device that is lost says so itself */
     return HELIO_NOT_SUPPORTED;
-  default:
-    return HELIO_DEVICE_FAILURE;
   }
 }
 

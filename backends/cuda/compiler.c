@@ -17,20 +17,20 @@ static struct version {
                 {.major = 11, .name = "libnvrtc.so.11.2"}};
 #define VERSIONS (sizeof versions / sizeof versions[0])
 
-/* NVRTC opens a second library when it compiles. */
+/* NVRTC opens a second library when it compiles, and says so if it cannot. */
 static void open_builtins(const gpu_compiler *nvrtc) {
   char name[64];
   snprintf(name, sizeof name, "libnvrtc-builtins.so.%d.%d", nvrtc->major, nvrtc->minor);
-  gpu_library_open_parts(nvrtc->library, (const char *const[]){name, NULL});
+  gpu_library_open_beside(nvrtc->library, (const char *const[]){name, NULL});
 }
 
 /* Unless it is open: false, with the reason, if it cannot be. */
 static bool open_version(const helio_host *host, struct version *version, char *reason, size_t size) {
   gpu_compiler *nvrtc = &version->compiler;
   if (nvrtc->library != NULL) return true;
-  char folders[PATH_MAX];
-  vendor_folders(host, folders, sizeof folders);
-  void *library = gpu_library_open((const char *const[]){version->name, NULL}, folders, reason, size);
+  gpu_places places;
+  vendor_places(host, &places);
+  void *library = gpu_library_open((const char *const[]){version->name, NULL}, &places, reason, size);
   if (library == NULL) return false;
   const char *missing = gpu_compiler_bind(nvrtc, library);
   if (missing == NULL) open_builtins(nvrtc);

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions by cuDNN: the calls that versions 8 and 9 have in common. */
-#include "../gpu/libraries.h"
-
-#include "../gpu/abi/cudnn.h"
-
-#include <pthread.h>
-#include <stdio.h>
+#include "../gpu/dnn.h"
 
 typedef struct table {
   CUDNN_HANDLE_FUNCTIONS(GPU_POINTER)
@@ -21,16 +16,11 @@ const vendor_library vendor_dnn_library = {
     .title = "cuDNN",
     .install = "install cuDNN 9 or 8 for your CUDA version (Debian: nvidia-cudnn; conda: cudnn; pip: nvidia-cudnn-cu13 "
                "or -cu12)",
+    .most_bytes = INT64_MAX,
 };
 
 static table cudnn;
 static gpu_opened opened = GPU_NOT_OPENED;
-
-struct vendor_dnn {
-  const helio_host *host;
-  struct cudnnContext *handle;
-  pthread_mutex_t lock; /* a handle is one thread's at a time */
-};
 
 struct vendor_way {
   const helio_host *host;
@@ -43,32 +33,41 @@ struct vendor_way {
   size_t workspace;
 };
 
-bool vendor_dnn_open(const helio_host *host, char *reason, size_t size) {
-  static const char *const names[] = {"libcudnn.so.9", "libcudnn.so.8", NULL};
-  /* libcudnn is a shell around these, each behind those that it needs. Not all versions look beside themselves. */
-  static const char *const parts[] = {"libcudnn_graph.so.9",
-                                      "libcudnn_ops.so.9",
-                                      "libcudnn_cnn.so.9",
-                                      "libcudnn_heuristic.so.9",
-                                      "libcudnn_engines_precompiled.so.9",
-                                      "libcudnn_engines_runtime_compiled.so.9",
-                                      "libcudnn_ops_infer.so.8",
-                                      "libcudnn_ops_train.so.8",
-                                      "libcudnn_cnn_infer.so.8",
-                                      "libcudnn_cnn_train.so.8",
-                                      NULL};
-  gpu_wanted wanted = {.names = names,
-                       .parts = parts,
-                       .symbols = symbols,
-                       .symbol_count = sizeof symbols / sizeof symbols[0],
-                       .table = &cudnn};
-  return gpu_vendor_library_open(&opened, host, &wanted, reason, size);
+/* libcudnn is a shell around parts, each behind those that it needs. If it cannot open one that a call wants, it ends
+ * the process: without these it is as good as not there. */
+typedef struct cudnn_version {
+  const char *names[2], *parts[5];
+} cudnn_version;
+static const cudnn_version versions[] = {
+    {{"libcudnn.so.9"}, {"libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9"}},
+    {{"libcudnn.so.8"},
+     {"libcudnn_ops_infer.so.8", "libcudnn_ops_train.so.8", "libcudnn_cnn_infer.so.8", "libcudnn_cnn_train.so.8"}},
+};
+
+/* What 9 looks for with some calls only, and does without. Not all versions look beside themselves. */
+static void open_engines(void) {
+  static const char *const engines[] = {"libcudnn_heuristic.so.9", "libcudnn_engines_precompiled.so.9",
+                                        "libcudnn_engines_runtime_compiled.so.9", NULL};
+  gpu_library_open_beside(opened.library, engines);
 }
 
-/* cuDNN 9 counts each kind of failure from a thousand of its own; 8 from one. An internal error, such as a kernel that
- * it could not compile, is the library's own, and so is one of execution, such as a launch that was refused: a device
- * that is lost says so itself. */
-static helio_status meaning_of(abi_enum status) {
+bool vendor_dnn_open(const helio_host *host, char *reason, size_t size) {
+  for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+    gpu_wanted wanted = {.names = versions[i].names,
+                         .parts = versions[i].parts,
+                         .symbols = symbols,
+                         .symbol_count = sizeof symbols / sizeof symbols[0],
+                         .table = &cudnn};
+    if (!gpu_vendor_library_open(&opened, host, &wanted, reason, size)) continue;
+    if (i == 0) open_engines();
+    return true;
+  }
+  return false;
+}
+
+/* cuDNN 9 counts each kind of failure from a thousand of its own; 8 from one. Whatever is no fault of the call is the
+ * library's own, such as a kernel that it could not compile or launch: a device that is lost says so itself. */
+helio_status vendor_dnn_meaning(abi_enum status) {
   switch (status) {
   case CUDNN_ABI_8_ALLOC_FAILED:
   case CUDNN_ABI_HOST_ALLOCATION_FAILED:
@@ -77,73 +76,28 @@ static helio_status meaning_of(abi_enum status) {
   case CUDNN_ABI_8_BAD_PARAM:
   case CUDNN_ABI_8_INVALID_VALUE:
     return HELIO_INVALID_ARGUMENT;
-  case CUDNN_ABI_8_NOT_INITIALIZED:
-  case CUDNN_ABI_8_INTERNAL_ERROR:
-  case CUDNN_ABI_8_ARCH_MISMATCH:
-  case CUDNN_ABI_8_EXECUTION_FAILED:
-  case CUDNN_ABI_8_NOT_SUPPORTED:
-    return HELIO_NOT_SUPPORTED;
   default:
-    break;
+    return status / 1000 == CUDNN_ABI_BAD_PARAM / 1000 ? HELIO_INVALID_ARGUMENT : HELIO_NOT_SUPPORTED;
   }
-  abi_enum kind = status / 1000;
-  if (kind == CUDNN_ABI_BAD_PARAM / 1000) return HELIO_INVALID_ARGUMENT;
-  if (kind == CUDNN_ABI_NOT_INITIALIZED / 1000 || kind == CUDNN_ABI_NOT_SUPPORTED / 1000 ||
-      kind == CUDNN_ABI_INTERNAL_ERROR / 1000 || kind == CUDNN_ABI_EXECUTION_FAILED / 1000)
-    return HELIO_NOT_SUPPORTED;
-  return HELIO_DEVICE_FAILURE;
 }
 
-static helio_status fail(const helio_host *host, abi_enum status, const char *call) {
-  return gpu_library_fail(host, &vendor_dnn_library, call, meaning_of(status), cudnn.cudnnGetErrorString(status));
+const char *vendor_dnn_words(abi_enum status) {
+  return cudnn.cudnnGetErrorString(status);
 }
 
-helio_status vendor_dnn_create(const helio_host *host, vendor_dnn **result, char *reason, size_t size) {
-  vendor_dnn *dnn = host->allocate(host, sizeof *dnn);
-  if (dnn == NULL) {
-    snprintf(reason, size, "there is no memory for a handle");
-    return HELIO_OUT_OF_MEMORY;
-  }
-  *dnn = (vendor_dnn){.host = host};
-  abi_enum status = cudnn.cudnnCreate(&dnn->handle);
-  if (status != 0) {
-    snprintf(reason, size, "cudnnCreate: %s", cudnn.cudnnGetErrorString(status));
-    host->release(host, dnn);
-    return meaning_of(status);
-  }
-  pthread_mutex_init(&dnn->lock, NULL);
-  *result = dnn;
-  return HELIO_OK;
+abi_enum vendor_dnn_make_handle(struct cudnnContext **handle) {
+  return cudnn.cudnnCreate(handle);
 }
 
-helio_status vendor_dnn_attach(vendor_dnn *dnn, vendor_stream *stream) {
-  pthread_mutex_lock(&dnn->lock);
-  abi_enum status = cudnn.cudnnSetStream(dnn->handle, (struct CUstream_st *)stream);
-  pthread_mutex_unlock(&dnn->lock);
-  return status == 0 ? HELIO_OK : fail(dnn->host, status, "cudnnSetStream");
+void vendor_dnn_end_handle(struct cudnnContext *handle) {
+  (void)cudnn.cudnnDestroy(handle);
 }
 
-void vendor_dnn_destroy(vendor_dnn *dnn, bool lost) {
-  if (dnn == NULL) return;
-  if (!lost) (void)cudnn.cudnnDestroy(dnn->handle);
-  pthread_mutex_destroy(&dnn->lock);
-  dnn->host->release(dnn->host, dnn);
+abi_enum vendor_dnn_set_stream(struct cudnnContext *handle, vendor_stream *stream) {
+  return cudnn.cudnnSetStream(handle, (struct CUstream_st *)stream);
 }
 
 /* --- describing a convolution --- */
-
-static abi_enum type_of(uint32_t type) {
-  switch (type) {
-  case HELIO_FLOAT64:
-    return CUDNN_ABI_DOUBLE;
-  case HELIO_FLOAT16:
-    return CUDNN_ABI_HALF;
-  case HELIO_BFLOAT16:
-    return CUDNN_ABI_BFLOAT16;
-  default:
-    return CUDNN_ABI_FLOAT;
-  }
-}
 
 void vendor_way_free(vendor_way *way) {
   if (way == NULL) return;
@@ -168,7 +122,7 @@ static abi_enum create(vendor_way *way) {
 }
 
 static abi_enum describe(vendor_way *way, const vendor_convolution *c) {
-  abi_enum type = type_of(c->type);
+  abi_enum type = gpu_dnn_type(c->type);
   abi_enum status =
       cudnn.cudnnSetTensor4dDescriptor(way->x, CUDNN_ABI_NHWC, type, c->images, c->channels, c->height, c->width);
   if (status == 0)
@@ -242,7 +196,7 @@ helio_status vendor_dnn_find(vendor_dnn *dnn, const vendor_convolution *convolut
   abi_enum status = create(way);
   if (status != 0) {
     vendor_way_free(way);
-    return fail(host, status, "making descriptors");
+    return gpu_dnn_fail(host, status, "making descriptors");
   }
   cudnn_abi_performance found[MOST_ALGORITHMS];
   int count = 0;
@@ -283,5 +237,5 @@ helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *w, gpu_address x, 
     status = cudnn.cudnnConvolutionBackwardFilter(dnn->handle, alpha, w->x, at_x, w->y, at_y, w->convolution,
                                                   w->algorithm, scratch, w->workspace, beta, w->kernel, at_kernel);
   pthread_mutex_unlock(&dnn->lock);
-  return status == 0 ? HELIO_OK : fail(dnn->host, status, "a convolution");
+  return status == 0 ? HELIO_OK : gpu_dnn_fail(dnn->host, status, "a convolution");
 }

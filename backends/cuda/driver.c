@@ -7,7 +7,6 @@
 #include "../gpu/library.h"
 #include "driver.h"
 
-#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +15,12 @@
 
 typedef struct table {
   CUDA_DRIVER_FUNCTIONS(GPU_POINTER)
+  CUDA_DRIVER_OPTIONAL_FUNCTIONS(GPU_POINTER) /* NULL where the driver lacks it */
 } table;
 
 #define GPU_TABLE table
 static const gpu_symbol symbols[] = {CUDA_DRIVER_FUNCTIONS(GPU_SYMBOL)};
+static const gpu_symbol optional_symbols[] = {CUDA_DRIVER_OPTIONAL_FUNCTIONS(GPU_SYMBOL)};
 static const char *const names[] = {GPU_CUDA_DRIVERS, NULL};
 
 /* Compiled kernels come from NVRTC 11.2 at least, which wants a driver of its major version. */
@@ -35,8 +36,8 @@ int cuda_driver_version(void) {
   return driver_version;
 }
 
-void vendor_folders(const helio_host *host, char *folders, size_t size) {
-  gpu_library_folders(host->parameter(host, vendor.parameter_libraries), GPU_CUDA_FOLDERS, folders, size);
+void vendor_places(const helio_host *host, gpu_places *places) {
+  gpu_library_places(host->parameter(host, vendor.parameter_libraries), GPU_CUDA_FOLDERS, places);
 }
 
 /* There is one driver for all; which versions it serves is seen when a handle is made. */
@@ -74,12 +75,13 @@ static void explain(abi_enum result, char *reason, size_t size) {
 
 static bool open_library(char *reason, size_t size) {
   char error[512] = "";
-  void *library = gpu_library_open(names, "", error, sizeof error);
+  void *library = gpu_library_open(names, NULL, error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size, "there is no driver of CUDA: install NVIDIA's driver (%s)", error);
     return false;
   }
   const char *missing = gpu_library_bind(library, symbols, sizeof symbols / sizeof symbols[0], &driver);
+  (void)gpu_library_bind(library, optional_symbols, 1, &driver);
   if (missing == NULL) return true;
   snprintf(reason, size, "libcuda.so.1 has no %s: NVIDIA's driver is too old, install 450 or newer", missing);
   return false;
@@ -137,7 +139,6 @@ vendor_result vendor_device_facts(int index, vendor_facts *facts) {
   read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_WARP_SIZE, &warp);
   read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &shared);
   if (result != 0) return (int)result;
-  for (char *at = facts->bus_id; *at != '\0'; at++) *at = (char)tolower((unsigned char)*at);
   snprintf(facts->architecture, sizeof facts->architecture, "sm_%d%d", major, minor);
   snprintf(facts->driver, sizeof facts->driver, "%d.%d", driver_version / 1000, driver_version % 1000 / 10);
   facts->memory = memory;
@@ -177,7 +178,8 @@ vendor_result vendor_context_synchronize(void) {
 }
 
 vendor_result vendor_context_query(void) {
-  return (int)driver.cuStreamQuery(NULL);
+  size_t free_bytes, total;
+  return vendor_memory_info(&free_bytes, &total);
 }
 
 vendor_result vendor_memory_info(size_t *free_bytes, size_t *total) {
@@ -284,6 +286,11 @@ vendor_result vendor_event_synchronize(vendor_event *event) {
   return (int)driver.cuEventSynchronize((struct CUevent_st *)event);
 }
 
+unsigned vendor_capture_mode_exchange(unsigned mode) {
+  if (driver.cuThreadExchangeStreamCaptureMode != NULL) (void)driver.cuThreadExchangeStreamCaptureMode(&mode);
+  return mode;
+}
+
 /* --- kernels --- */
 
 vendor_result vendor_module_load(const void *image, vendor_module **module) {
@@ -298,10 +305,10 @@ vendor_result vendor_module_function(vendor_module *module, const char *name, ve
   return (int)driver.cuModuleGetFunction((struct CUfunc_st **)function, (struct CUmod_st *)module, name);
 }
 
-vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads,
-                            vendor_stream *stream, void **arguments) {
-  return (int)driver.cuLaunchKernel((struct CUfunc_st *)function, blocks[0], blocks[1], blocks[2], threads, 1, 1, 0,
-                                    stream_of(stream), arguments, NULL);
+vendor_result vendor_launch(vendor_function *function, unsigned blocks, unsigned threads, vendor_stream *stream,
+                            void **arguments) {
+  return (int)driver.cuLaunchKernel((struct CUfunc_st *)function, blocks, 1, 1, threads, 1, 1, 0, stream_of(stream),
+                                    arguments, NULL);
 }
 
 /* --- results --- */

@@ -9,6 +9,7 @@
 #define RTC_OPTION_CONTRACTION "--fmad=false"
 #define RTC_OPTION_STANDARD    "--std=c++14"
 #define RTC_OUT_OF_MEMORY      NVRTC_ABI_OUT_OF_MEMORY
+#define RTC_GENERATORS         NULL /* none that is not of the same version */
 
 #define RTC_FUNCTIONS    NVRTC_FUNCTIONS
 #define rtc_program      _nvrtcProgram

@@ -90,10 +90,21 @@ static bool type_of(uint32_t type, abi_enum *known) {
   }
 }
 
+/* Of one array. */
+static int64_t most_elements(const vendor_product *p) {
+  return vendor_blas_library.most_bytes / (int64_t)call_type_size(p->type);
+}
+
+/* The matrix b, and all of a and the result if they cannot be cut between rows. */
+static bool is_within_bounds(const vendor_product *p) {
+  int64_t most = most_elements(p), rows = p->transpose_a ? p->m : 1;
+  return rows <= vendor_blas_library.most_rows && p->k <= most / p->n && p->k <= most / rows && p->n <= most / rows;
+}
+
 bool vendor_blas_takes(const vendor_facts *facts, const vendor_product *p) {
   abi_enum type;
   return type_of(p->type, &type) && vendor_blas_multiplies(facts, type) && p->m > 0 && p->n > 0 && p->k > 0 &&
-         p->m <= INT_MAX && p->n <= INT_MAX && p->k <= INT_MAX;
+         p->m <= INT_MAX && p->n <= INT_MAX && p->k <= INT_MAX && is_within_bounds(p);
 }
 
 static blas_product describe(const vendor_product *p, gpu_address a, gpu_address b, gpu_address c) {
@@ -128,18 +139,41 @@ static abi_enum multiply(const vendor_blas *blas, const blas_product *p) {
                                            p->batches);
 }
 
-/* In parts that have no more batches than the libraries take. */
-static abi_enum multiply_parts(const vendor_blas *blas, const vendor_product *product, gpu_address a, gpu_address b,
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+/* Rows of a transposed matrix are not one behind the other. */
+static int64_t rows_at_once(const vendor_product *p) {
+  int64_t most = most_elements(p) / larger(p->k, p->n);
+  return p->transpose_a ? p->m : least(p->m, least(most, vendor_blas_library.most_rows));
+}
+
+static int64_t batches_at_once(const vendor_product *p) {
+  int64_t step = larger(larger(p->step_a, p->step_b), larger(p->step_c, 1));
+  return least(p->batches, least(BATCHES, larger(most_elements(p) / step, 1)));
+}
+
+/* In parts that are no larger than the library takes. */
+static abi_enum multiply_parts(const vendor_blas *blas, const vendor_product *p, gpu_address a, gpu_address b,
                                gpu_address c) {
-  size_t element = call_type_size(product->type);
+  size_t element = call_type_size(p->type);
+  int64_t rows = rows_at_once(p), batches = rows < p->m ? 1 : batches_at_once(p);
   abi_enum status = 0;
-  for (int64_t done = 0; done < product->batches && status == 0; done += BATCHES) {
-    vendor_product part = *product;
-    part.batches = product->batches - done < BATCHES ? product->batches - done : BATCHES;
-    blas_product told =
-        describe(&part, a + (size_t)(done * part.step_a) * element, b + (size_t)(done * part.step_b) * element,
-                 c + (size_t)(done * part.step_c) * element);
-    status = multiply(blas, &told);
+  for (int64_t done = 0; done < p->batches && status == 0; done += batches) {
+    for (int64_t row = 0; row < p->m && status == 0; row += rows) {
+      vendor_product part = *p;
+      part.batches = least(batches, p->batches - done);
+      part.m = least(rows, p->m - row);
+      blas_product told =
+          describe(&part, a + (size_t)(done * p->step_a + row * p->k) * element,
+                   b + (size_t)(done * p->step_b) * element, c + (size_t)(done * p->step_c + row * p->n) * element);
+      status = multiply(blas, &told);
+    }
   }
   return status;
 }

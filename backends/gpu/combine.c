@@ -64,8 +64,8 @@ static void arrange(combine_plan *plan) {
   plan->width = gpu_strip_width(columns, MARK);
   plan->grid = gpu_grid_over(plan->base.device, rows * columns);
   size_t groups = gpu_strip_groups(columns, plan->width);
-  plan->long_blocks = rows <= MARK ? 0 : gpu_grid_units(plan->base.device, rows / MARK * groups).blocks[0];
-  plan->grid.blocks[0] += plan->long_blocks;
+  plan->long_blocks = rows <= MARK ? 0 : gpu_grid_units(plan->base.device, rows / MARK * groups).blocks;
+  plan->grid.blocks += plan->long_blocks;
 }
 
 static helio_status combine_plan_new(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {

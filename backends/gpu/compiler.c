@@ -10,15 +10,26 @@ static const gpu_symbol symbols[] = {RTC_FUNCTIONS(GPU_SYMBOL)};
 
 #define OPTIONS_LIMIT 16
 
-static void identify(gpu_compiler *compiler) {
+/* Which file a library is, and whether it is still the same; "" of none. */
+static void identify_library(void *library, char *text, size_t size) {
   char path[PATH_MAX];
   struct stat file = {0};
-  gpu_library_path(compiler->library, path, sizeof path);
-  compiler->call.rtc_version(&compiler->major, &compiler->minor);
+  text[0] = '\0';
+  if (library == NULL) return;
+  gpu_library_path(library, path, sizeof path);
   if (stat(path, &file) != 0) file = (struct stat){0};
+  snprintf(text, size, "%s %lld %lld ", path, (long long)file.st_size, (long long)file.st_mtime);
+}
+
+static void identify(gpu_compiler *compiler) {
+  static const char *const generators[] = {RTC_GENERATORS, NULL};
+  char file[PATH_MAX + 48], generator[PATH_MAX + 48];
+  compiler->call.rtc_version(&compiler->major, &compiler->minor);
+  identify_library(compiler->library, file, sizeof file);
+  identify_library(gpu_library_opened(generators), generator, sizeof generator);
   snprintf(compiler->identity, sizeof compiler->identity,
-           RTC_TITLE " %d.%d %s %lld %lld " RTC_OPTION_CONTRACTION " " RTC_OPTION_STANDARD, compiler->major,
-           compiler->minor, path, (long long)file.st_size, (long long)file.st_mtime);
+           RTC_TITLE " %d.%d %s%s" RTC_OPTION_CONTRACTION " " RTC_OPTION_STANDARD, compiler->major, compiler->minor,
+           file, generator);
 }
 
 const char *gpu_compiler_bind(gpu_compiler *compiler, void *library) {

@@ -17,8 +17,8 @@ typedef struct gpu_compiler {
   struct gpu_compiler_calls {
     RTC_FUNCTIONS(GPU_POINTER)
   } call;
-  int major, minor;              /* its version */
-  char identity[PATH_MAX + 128]; /* whatever tells one from another: version, file, options */
+  int major, minor;                  /* its version */
+  char identity[2 * PATH_MAX + 192]; /* whatever tells one from another: version, files, options */
 } gpu_compiler;
 
 /* --- compiler.c of backends/gpu --- */

@@ -17,11 +17,12 @@ static size_t workspace_limit(const helio_backend_device *device) {
   return mebibytes > SIZE_MAX >> 20 ? SIZE_MAX : (size_t)mebibytes << 20;
 }
 
-static bool fits_int(int64_t a, int64_t b, int64_t c, int64_t d) {
+/* Whether the library counts as many elements, and bytes of them, right. */
+static bool is_countable(int64_t a, int64_t b, int64_t c, int64_t d, uint32_t type) {
   int64_t product;
   return a > 0 && b > 0 && c > 0 && d > 0 && !__builtin_mul_overflow(a, b, &product) &&
          !__builtin_mul_overflow(product, c, &product) && !__builtin_mul_overflow(product, d, &product) &&
-         product <= INT_MAX;
+         product <= INT_MAX && product <= vendor_dnn_library.most_bytes / (int64_t)call_type_size(type);
 }
 
 /* Padding that is alike on both sides along an axis, and the frame that makes up for the difference. */
@@ -49,9 +50,9 @@ static bool describe(gpu_conv_plan *plan, vendor_convolution *c) {
       s->images, s->height, s->width, s->channels, s->height + rows[0] + rows[1], s->width + columns[0] + columns[1],
       rows[0],   columns[0]};
   library->framed = library->frame.high != s->height || library->frame.wide != s->width;
-  if (!fits_int(s->images, library->frame.high, library->frame.wide, s->channels) ||
-      !fits_int(s->images, s->out_height, s->out_width, s->out_channels) ||
-      !fits_int(s->kernel[0], s->kernel[1], s->group_in, s->out_channels) || padding[0] > INT_MAX ||
+  if (!is_countable(s->images, library->frame.high, library->frame.wide, s->channels, plan->type) ||
+      !is_countable(s->images, s->out_height, s->out_width, s->out_channels, plan->type) ||
+      !is_countable(s->kernel[0], s->kernel[1], s->group_in, s->out_channels, plan->type) || padding[0] > INT_MAX ||
       padding[1] > INT_MAX)
     return false;
   *c = (vendor_convolution){.type = plan->type,

@@ -139,7 +139,10 @@ static helio_status device_synchronize(helio_backend_device *device) {
   helio_status status = gpu_enter(device);
   if (status != HELIO_OK) return status;
   vendor_result result = vendor_context_synchronize();
-  return result == 0 ? HELIO_OK : gpu_fail_late(device, result);
+  if (result == 0) return HELIO_OK;
+  /* Nobody may wait for a card of which the program captures a stream: that tells nothing of the work. */
+  return gpu_status_of(result) == HELIO_WRONG_STATE ? gpu_fail(device, result, "waiting for it")
+                                                    : gpu_fail_late(device, result);
 }
 
 static void *device_native(helio_backend_device *device) {

@@ -126,8 +126,7 @@ typedef struct gpu_axes {
 } gpu_axes;
 
 typedef struct gpu_grid {
-  unsigned blocks[3];
-  unsigned threads; /* of a block, in one dimension */
+  unsigned blocks, threads; /* threads of a block; both in one dimension */
 } gpu_grid;
 
 /* Blocks of GPU_BLOCK threads for kernels that go over `count` items in a loop that strides over the whole grid
@@ -135,8 +134,8 @@ typedef struct gpu_grid {
  * a kernel must not depend on how many there are. */
 gpu_grid gpu_grid_over(const helio_backend_device *device, size_t count);
 
-/* Hands a kernel to the run's stream. `arguments` points to each argument's value in turn, as the vendors want it. No
- * block may be asked for that is beyond the vendors' limits: x up to 2³¹ − 1, y and z up to 65535. */
+/* Hands a kernel to the run's stream. `arguments` points to each argument's value in turn, as the vendors want it. The
+ * vendors' limits: up to 2³¹ − 1 blocks, on HIP with less than 2³² threads in all of them. */
 helio_status gpu_launch(const helio_plan *plan, const helio_run *run, vendor_function *function, gpu_grid grid,
                         void **arguments);
 

@@ -8,7 +8,7 @@ enum { BLOCKS_PER_UNIT = 32, TILES_PER_UNIT = 16 };
 
 static gpu_grid grid_of(const helio_backend_device *device, size_t needed, size_t most_per_unit) {
   size_t most = (size_t)device->facts->compute_units * most_per_unit, blocks = needed < most ? needed : most;
-  return (gpu_grid){.blocks = {blocks == 0 ? 1 : (unsigned)blocks, 1, 1}, .threads = GPU_BLOCK};
+  return (gpu_grid){.blocks = blocks == 0 ? 1 : (unsigned)blocks, .threads = GPU_BLOCK};
 }
 
 gpu_grid gpu_grid_over(const helio_backend_device *device, size_t count) {

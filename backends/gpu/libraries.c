@@ -19,11 +19,11 @@ struct gpu_libraries {
 };
 
 static void *open_wanted(const helio_host *host, const gpu_wanted *wanted, char *reason, size_t size) {
-  char folders[PATH_MAX];
-  vendor_folders(host, folders, sizeof folders);
-  void *library = gpu_library_open(wanted->names, folders, reason, size);
+  gpu_places places;
+  vendor_places(host, &places);
+  void *library = gpu_library_open(wanted->names, &places, reason, size);
   if (library == NULL || !vendor_library_fits(library, reason, size)) return NULL;
-  if (wanted->parts != NULL) gpu_library_open_parts(library, wanted->parts);
+  if (wanted->parts != NULL && !gpu_library_open_parts(library, wanted->parts, reason, size)) return NULL;
   const char *missing = gpu_library_bind(library, wanted->symbols, wanted->symbol_count, wanted->table);
   for (size_t i = 0; i < wanted->optional_count; i++)
     (void)gpu_library_bind(library, &wanted->optional[i], 1, wanted->table);
@@ -165,13 +165,17 @@ helio_status gpu_dnn_find(helio_backend_device *device, const vendor_convolution
   return status;
 }
 
-/* A lost device does no work of any kind. */
+/* A lost device does no work of any kind. Short memory, and captures of the program's, pass: then the library has its
+ * next chance with the next run. */
 bool gpu_library_refuses(helio_backend_device *device, helio_status status, const vendor_library *library,
                          const char *work, atomic_bool *refused) {
+  static atomic_bool told;
+  bool passes = status == HELIO_OUT_OF_MEMORY || status == HELIO_WRONG_STATE;
   if (status == HELIO_OK || status == HELIO_DEVICE_FAILURE) return false;
-  if (!atomic_exchange(refused, true))
+  if (!atomic_exchange(passes ? &told : refused, true))
     device->host->log(device->host, HELIO_LOG_WARNING,
-                      "%s refuses %s, so that a kernel of our own makes it, which is slower", library->title, work);
+                      "%s %s %s, so that a kernel of our own makes it%s, which is slower", library->title,
+                      passes ? "cannot make" : "refuses", work, passes ? " this time" : "");
   return true;
 }
 

@@ -17,17 +17,19 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* How messages name a library, and what they tell the user to do without it. */
+/* How messages name a library, what they tell the user to do without it, and how far its kernels count right. */
 typedef struct vendor_library {
   const char *title;   /* "cuBLAS" */
   const char *install; /* "install NVIDIA's package libcublas, or …" */
+  int64_t most_bytes;  /* of an array */
+  int64_t most_rows;   /* of the result of one product */
 } vendor_library;
 extern const vendor_library vendor_blas_library, vendor_dnn_library;
 
 /* What is wanted of a library. */
 typedef struct gpu_wanted {
   const char *const *names;             /* the first that is found; the last one NULL */
-  const char *const *parts;             /* NULL, or see gpu_library_open_parts */
+  const char *const *parts;             /* NULL, or without which it is of no use, see gpu_library_open_parts */
   const gpu_symbol *symbols, *optional; /* of the optional ones those that it lacks stay NULL */
   size_t symbol_count, optional_count;
   void *table;

@@ -20,16 +20,16 @@ static const char *value_of(const char *folder, const char **rest) {
   return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-void gpu_library_folders(const char *given, const char *usual, char *folders, size_t size) {
-  folders[0] = '\0';
-  if (given != NULL && given[0] != '\0') {
-    snprintf(folders, size, "%s", given);
+void gpu_library_places(const char *named, const char *usual, gpu_places *places) {
+  *places = (gpu_places){.named = ""};
+  if (named != NULL && named[0] != '\0') {
+    snprintf(places->named, sizeof places->named, "%s", named);
     return;
   }
   for (const char *folder = usual; *folder != '\0'; folder += strspn(folder, ":")) {
     const char *rest = folder, *value = folder[0] == '$' ? value_of(folder, &rest) : "";
-    size_t length = strlen(folders);
-    if (value != NULL) snprintf(folders + length, size - length, "%s%.*s:", value, (int)strcspn(rest, ":"), rest);
+    size_t length = strlen(places->usual), room = sizeof places->usual - length;
+    if (value != NULL) snprintf(places->usual + length, room, "%s%.*s:", value, (int)strcspn(rest, ":"), rest);
     folder += strcspn(folder, ":");
   }
 }
@@ -50,57 +50,78 @@ static void *open_file(const char *file, char *reason, size_t size) {
   return NULL;
 }
 
-/* Any of the names in the folder that begins at `folder` and ends before ':'. */
-static void *open_in_folder(const char *const *names, const char *folder, char *reason, size_t size) {
-  size_t length = strcspn(folder, ":");
-  if (length == 0) return NULL;
-  for (; *names != NULL; names++) {
+/* In any of the folders, which are separated by ':'. */
+static void *open_in(const char *folders, const char *name, char *reason, size_t size) {
+  void *library = NULL;
+  for (const char *folder = folders; library == NULL && *folder != '\0'; folder += strspn(folder, ":")) {
     char path[PATH_MAX];
-    if ((size_t)snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, *names) >= sizeof path) continue;
-    void *library = open_file(path, reason, size);
-    if (library != NULL) return library;
+    int span = (int)strcspn(folder, ":"), length = snprintf(path, sizeof path, "%.*s/%s", span, folder, name);
+    if (span > 0 && (size_t)length < sizeof path) library = open_file(path, reason, size);
+    folder += span;
   }
-  return NULL;
+  return library;
 }
 
-void *gpu_library_open(const char *const *names, const char *folders, char *reason, size_t size) {
-  for (const char *const *name = names; *name != NULL; name++) {
-    void *library = open_file(*name, reason, size);
-    if (library != NULL) return library;
+void *gpu_library_open(const char *const *names, const gpu_places *places, char *reason, size_t size) {
+  static const gpu_places none;
+  void *library = NULL;
+  if (places == NULL) places = &none;
+  for (const char *const *name = names; library == NULL && *name != NULL; name++) {
+    library = open_in(places->named, *name, reason, size);
   }
-  for (const char *folder = folders; *folder != '\0'; folder += strspn(folder, ":")) {
-    void *library = open_in_folder(names, folder, reason, size);
-    if (library != NULL) return library;
-    folder += strcspn(folder, ":");
+  for (const char *const *name = names; library == NULL && *name != NULL; name++) {
+    library = open_file(*name, reason, size);
+    if (library == NULL) library = open_in(places->usual, *name, reason, size);
   }
-  return NULL;
+  return library;
+}
+
+void *gpu_library_opened(const char *const *names) {
+  void *library = NULL;
+  for (; library == NULL && *names != NULL; names++) library = dlopen(*names, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  return library;
 }
 
 /* Whether the library's own search path has its folder: what it opens by a plain name is found beside it then. */
-static bool searches(void *library, const char *folder, size_t length) {
+static bool searches(void *library, const char *folder) {
   Dl_serinfo size;
   if (dlinfo(library, RTLD_DI_SERINFOSIZE, &size) != 0) return false;
   Dl_serinfo *list = malloc(size.dls_size);
   bool found = false;
   if (list != NULL && dlinfo(library, RTLD_DI_SERINFOSIZE, list) == 0 && dlinfo(library, RTLD_DI_SERINFO, list) == 0) {
     for (unsigned i = 0; i < list->dls_cnt && !found; i++) {
-      const char *path = list->dls_serpath[i].dls_name;
-      found = strlen(path) == length && strncmp(path, folder, length) == 0;
+      found = strcmp(list->dls_serpath[i].dls_name, folder) == 0;
     }
   }
   free(list);
   return found;
 }
 
-void gpu_library_open_parts(void *library, const char *const *parts) {
-  char path[PATH_MAX], part[PATH_MAX], ignored[PATH_MAX];
-  gpu_library_path(library, path, sizeof path);
-  const char *slash = strrchr(path, '/');
-  if (slash == NULL || searches(library, path, (size_t)(slash - path))) return;
+/* The folder that the library lies in. False: it is not known. */
+static bool find_folder(void *library, char *folder, size_t size) {
+  gpu_library_path(library, folder, size);
+  char *slash = strrchr(folder, '/');
+  if (slash != NULL) *slash = '\0';
+  return slash != NULL;
+}
+
+bool gpu_library_open_parts(void *library, const char *const *parts, char *reason, size_t size) {
+  char folder[PATH_MAX];
+  bool known = find_folder(library, folder, sizeof folder), all = true;
   for (; *parts != NULL; parts++) {
-    int length = snprintf(part, sizeof part, "%.*s/%s", (int)(slash - path), path, *parts);
+    void *part = known ? open_in(folder, *parts, reason, size) : NULL;
+    if (part == NULL) part = open_file(*parts, reason, size);
+    all = all && part != NULL;
+  }
+  return all;
+}
+
+void gpu_library_open_beside(void *library, const char *const *parts) {
+  char folder[PATH_MAX], ignored[PATH_MAX];
+  if (!find_folder(library, folder, sizeof folder) || searches(library, folder)) return;
+  for (; *parts != NULL; parts++) {
     ignored[0] = '\0';
-    if (length > 0 && (size_t)length < sizeof part) (void)open_file(part, ignored, sizeof ignored);
+    (void)open_in(folder, *parts, ignored, sizeof ignored);
   }
 }
 

@@ -4,6 +4,7 @@
 #ifndef GPU_LIBRARY_H
 #define GPU_LIBRARY_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,19 +28,33 @@ typedef struct gpu_symbol {
 #define GPU_HIP_DRIVERS                                                                                                \
   "libamdhip64.so.9", "libamdhip64.so.8", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"
 
-/* The folders that the user has `given`; else, if that is NULL or empty, the usual ones, less those whose variable is
- * not set. */
-void gpu_library_folders(const char *given, const char *usual, char *folders, size_t size);
+/* Where libraries are looked for besides where the loader looks: folders, separated by ':'. */
+typedef struct gpu_places {
+  char named[PATH_MAX]; /* by the user, who wants them to come first */
+  char usual[PATH_MAX]; /* those of an installation that has not told the loader; "" if some are named */
+} gpu_places;
 
-/* Opens the first of `names` (the last one NULL) that the loader finds, else that is in one of `folders`, which are
- * separated by ':'. NULL if there is none; then `reason`, which is "" before or what was said of other names, has the
- * loader's word on the first file that is there and cannot be opened, else that on the first name that was tried. */
-void *gpu_library_open(const char *const *names, const char *folders, char *reason, size_t size);
+/* `named` may be NULL. Of the usual folders those are left out whose variable is not set. */
+void gpu_library_places(const char *named, const char *usual, gpu_places *places);
+
+/* Opens the first of `names` (the last one NULL) that is in a named folder; else the first that the loader finds or
+ * that is in a usual folder, so that a newer one there is not missed for an older one of the loader's. `places` NULL:
+ * only the loader looks. NULL if there is none; then `reason`, which is "" before or what was said of other names, has
+ * the loader's word on the first file that is there and cannot be opened, else that on the first name that was tried.
+ */
+void *gpu_library_open(const char *const *names, const gpu_places *places, char *reason, size_t size);
+
+/* The first of `names` that the process has open already, wherever it was found; NULL: none is. */
+void *gpu_library_opened(const char *const *names);
 
 /* Some libraries open others, parts of themselves, by plain names while they work. The loader does not find those if it
- * did not find the library either, unless they are open already: this opens the ones of `parts` (the last one NULL)
- * that lie beside it. Nothing is done where the library finds its own folder. */
-void gpu_library_open_parts(void *library, const char *const *parts);
+ * did not find the library either, unless they are open already. `parts` ends with NULL.
+ *
+ * open_parts  opens all that lie beside the library, or else that the loader finds: false if there is one that it
+ *             cannot open, with the reason as above. For those without which the library ends the process.
+ * open_beside opens what lies beside it, and nothing where the library looks there itself: they may be large. */
+bool gpu_library_open_parts(void *library, const char *const *parts, char *reason, size_t size);
+void gpu_library_open_beside(void *library, const char *const *parts);
 
 /* Fills `table`. The name of the first symbol that the library lacks, NULL if it has all of them. */
 const char *gpu_library_bind(void *library, const gpu_symbol *symbols, size_t count, void *table);

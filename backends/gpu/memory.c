@@ -111,7 +111,8 @@ static helio_status memory_host_allocate(helio_backend_device *device, size_t by
   return result == 0 ? HELIO_OK : gpu_fail(device, result, "allocating pinned memory of the host");
 }
 
-/* Pinned memory belongs to the host: the vendors free it also where the device is lost, and whichever is current. */
+/* Pinned memory belongs to the host, and is freed whichever device is current. Where that one is lost CUDA may answer
+ * with its error and keep the memory until the process ends: there is no other call that would free it. */
 static void memory_host_free(helio_backend_device *device, void *memory) {
   if (memory == NULL) return;
   (void)gpu_enter_to_free(device);

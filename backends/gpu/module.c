@@ -142,7 +142,7 @@ static void tell_progress(gpu_images *images, const vendor_facts *facts) {
 }
 
 static helio_status compile_text(gpu_images *images, const job *work, const char *whole, vendor_image *code) {
-  char key[PATH_MAX + 1024], name[64], file[64];
+  char key[sizeof work->compiler->identity + 1024], name[64], file[64];
   job_key(work, whole, key, sizeof key);
   snprintf(file, sizeof file, "%s-%s-%u", vendor.plugin, work->text->name, work->type);
   if (gpu_cache_read(images->host, file, key, code)) return HELIO_OK;

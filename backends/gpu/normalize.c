@@ -88,8 +88,8 @@ typedef struct normalize_plan {
 static void choose_stride(normalize_plan *plan) {
   plan->grid = gpu_grid_over(plan->base.device, (size_t)plan->count);
   int64_t needed = (plan->channels + GPU_BLOCK - 1) / GPU_BLOCK;
-  if ((int64_t)plan->grid.blocks[0] < needed) plan->grid.blocks[0] = (unsigned)needed;
-  int64_t threads = (int64_t)plan->grid.blocks[0] * GPU_BLOCK;
+  if ((int64_t)plan->grid.blocks < needed) plan->grid.blocks = (unsigned)needed;
+  int64_t threads = (int64_t)plan->grid.blocks * GPU_BLOCK;
   plan->stride = threads / plan->channels * plan->channels;
 }
 

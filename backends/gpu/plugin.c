@@ -3,6 +3,7 @@
 #include "names.h"
 #include "physical.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static const helio_parameter parameter_libraries = {
     .kind = HELIO_PARAMETER_TEXT,
     .default_value = "",
     .help = "Folders, separated by colons, in which " VENDOR_VENDOR
-            "'s libraries are looked for if the loader does not find them; empty is " VENDOR_FOLDERS ".",
+            "'s libraries are looked for before the loader looks; empty: where it looks and in " VENDOR_FOLDERS ".",
 };
 
 static const helio_parameter parameter_workspace = {
@@ -74,6 +75,8 @@ static helio_status physical_init(helio_plugin_state *state, uint32_t index) {
   if (result != 0)
     return host->fail(host, gpu_status_of(result), "%s device %u does not tell what it is: %s", vendor.title, index,
                       vendor_result_text(result));
+  /* By which a card that two backends reach is known. */
+  for (char *at = physical->facts.bus_id; *at != '\0'; at++) *at = (char)tolower((unsigned char)*at);
   write_properties(physical);
   physical->reach = host->allocate(host, state->count * sizeof *physical->reach);
   if (physical->reach == NULL) return host->fail(host, HELIO_OUT_OF_MEMORY, "no memory for the plugin's state");

@@ -15,6 +15,8 @@ SAME(INVALID_DEVICE);
 SAME(INVALID_IMAGE);
 SAME(NO_BINARY_FOR_GPU);
 SAME(PEER_ACCESS_UNSUPPORTED);
+SAME(SHARED_OBJECT_SYMBOL_NOT_FOUND);
+SAME(SHARED_OBJECT_INIT_FAILED);
 SAME(OPERATING_SYSTEM);
 SAME(INVALID_HANDLE);
 SAME(ILLEGAL_STATE);
@@ -24,6 +26,8 @@ SAME(LAUNCH_OUT_OF_RESOURCES);
 SAME(COOPERATIVE_LAUNCH_TOO_LARGE);
 SAME(NOT_SUPPORTED);
 SAME(STREAM_CAPTURE_UNSUPPORTED);
+SAME(STREAM_CAPTURE_WRONG_THREAD);
+SAME(CAPTURE_MODE_RELAXED);
 
 /* Those that leave the device as it was: the call was refused, and others go on. All that is not listed here does not,
  * such as accesses to memory that is none, errors of the hardware, a kernel that ran too long: every later call fails
@@ -48,6 +52,8 @@ static const struct {
     {CUDA_ABI_JIT_COMPILER_NOT_FOUND, HELIO_NOT_SUPPORTED},
     {CUDA_ABI_UNSUPPORTED_PTX_VERSION, HELIO_NOT_SUPPORTED},
     {CUDA_ABI_JIT_COMPILATION_DISABLED, HELIO_NOT_SUPPORTED},
+    {CUDA_ABI_SHARED_OBJECT_SYMBOL_NOT_FOUND, HELIO_NOT_SUPPORTED}, /* a module that is not loaded */
+    {CUDA_ABI_SHARED_OBJECT_INIT_FAILED, HELIO_NOT_SUPPORTED},
     {CUDA_ABI_OPERATING_SYSTEM, HELIO_OUT_OF_MEMORY}, /* of locked memory, say */
     {CUDA_ABI_INVALID_HANDLE, HELIO_INVALID_ARGUMENT},
     {CUDA_ABI_ILLEGAL_STATE, HELIO_WRONG_STATE},
@@ -59,7 +65,6 @@ static const struct {
     {CUDA_ABI_NOT_PERMITTED, HELIO_NOT_SUPPORTED},
     {CUDA_ABI_NOT_SUPPORTED, HELIO_NOT_SUPPORTED},
     {CUDA_ABI_SYSTEM_DRIVER_MISMATCH, HELIO_NO_DEVICE},
-    {CUDA_ABI_STREAM_CAPTURE_UNSUPPORTED, HELIO_WRONG_STATE},
 };
 
 helio_status gpu_status_of(vendor_result result) {
@@ -67,5 +72,6 @@ helio_status gpu_status_of(vendor_result result) {
   for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
     if (refusals[i].result == result) return refusals[i].status;
   }
-  return HELIO_DEVICE_FAILURE;
+  bool is_of_captures = result >= CUDA_ABI_STREAM_CAPTURE_UNSUPPORTED && result <= CUDA_ABI_STREAM_CAPTURE_WRONG_THREAD;
+  return is_of_captures ? HELIO_WRONG_STATE : HELIO_DEVICE_FAILURE;
 }

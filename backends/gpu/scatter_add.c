@@ -46,7 +46,7 @@ static void share_out(scatter_plan *plan) {
   int64_t blocks = (int64_t)plan->base.device->facts->compute_units * BLOCKS_PER_UNIT / parts;
   int64_t needed = ((of->rows - 1) >> of->group_bits) + 1;
   of->block_bits = bits_for(blocks < needed ? blocks : needed, 20);
-  plan->grid = (gpu_grid){.blocks = {(unsigned)(parts << of->block_bits), 1, 1}, .threads = GPU_BLOCK};
+  plan->grid = (gpu_grid){.blocks = (unsigned)(parts << of->block_bits), .threads = GPU_BLOCK};
 }
 
 static helio_status scatter_plan_make(helio_backend_device *device, const helio_call *call, helio_plan_answer *answer) {

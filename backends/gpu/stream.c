@@ -2,6 +2,8 @@
 /* Streams and events: the vendor's own. */
 #include "libraries.h"
 
+#include "abi/cuda_driver.h"
+
 #include <time.h>
 
 static helio_status stream_create(helio_backend_device *device, helio_stream **stream) {
@@ -41,15 +43,36 @@ static int64_t microseconds(void) {
   return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* The vendors' own wait either spins for as long as it takes, as that for a stream does, or always sleeps: events are
- * made to sleep. */
-static vendor_result wait_for(const helio_backend_device *device, vendor_event *event) {
+/* While the program captures a stream of its own into a graph, other threads may not ask whether an event has come, nor
+ * wait for it, and who tries spoils the capture: unless the thread says, by the relaxed mode, that it knows that the
+ * graph does not depend on it. Nothing of ours is in a graph. What the program has said of its thread is put back. */
+static unsigned relax(void) {
+  return vendor_capture_mode_exchange(CUDA_ABI_CAPTURE_MODE_RELAXED);
+}
+
+static vendor_result query(vendor_event *event) {
+  unsigned mode = relax();
+  vendor_result result = vendor_event_query(event);
+  vendor_capture_mode_exchange(mode);
+  return result;
+}
+
+/* The vendors' own waits either spin for as long as it takes, as that for a stream does, or always sleep, as those for
+ * events here. */
+static vendor_result spin_and_sleep(const helio_backend_device *device, vendor_event *event) {
   uint32_t spin_us = device->spin_us;
   for (int64_t end = spin_us > 0 ? microseconds() + spin_us : 0; end > 0 && microseconds() < end;) {
     vendor_result result = vendor_event_query(event);
     if (gpu_status_of(result) != HELIO_NOT_READY) return result;
   }
   return vendor_event_synchronize(event);
+}
+
+static vendor_result wait_for(const helio_backend_device *device, vendor_event *event) {
+  unsigned mode = relax();
+  vendor_result result = spin_and_sleep(device, event);
+  vendor_capture_mode_exchange(mode);
+  return result;
 }
 
 static helio_status stream_synchronize(helio_backend_device *device, helio_stream *stream) {
@@ -92,7 +115,7 @@ static helio_status event_record(helio_backend_device *device, helio_event *even
 static helio_status event_query(helio_backend_device *device, helio_event *event) {
   helio_status status = gpu_enter(device);
   if (status != HELIO_OK) return status;
-  vendor_result result = vendor_event_query(event->native);
+  vendor_result result = query(event->native);
   if (result == 0) return HELIO_OK;
   return gpu_status_of(result) == HELIO_NOT_READY ? HELIO_NOT_READY : gpu_fail_late(device, result);
 }

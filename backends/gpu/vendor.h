@@ -11,6 +11,8 @@
 
 #include <helio/plugin.h>
 
+#include "library.h"
+
 typedef uint64_t gpu_address; /* of device memory; 0: none */
 typedef int vendor_result;
 
@@ -47,9 +49,8 @@ typedef struct vendor_facts {
 /* Opens the driver once for the process, starts it and counts its devices, of which there is at least one: `reason` is
  * what was found. Else false, with what is missing and how to get it in `reason`. Cheap: no other library is opened. */
 bool vendor_driver_open(const helio_host *host, int *count, char *reason, size_t size);
-/* Folders, separated by ':', that the vendor's libraries are looked for in behind the loader's: for gpu_library_open.
- */
-void vendor_folders(const helio_host *host, char *folders, size_t size);
+/* Where the vendor's libraries are looked for. */
+void vendor_places(const helio_host *host, gpu_places *places);
 /* Whether a library that was opened works with this driver: else false, with the reason. */
 bool vendor_library_fits(void *library, char *reason, size_t size);
 vendor_result vendor_device_facts(int index, vendor_facts *facts);
@@ -59,7 +60,8 @@ void vendor_context_close(int index, vendor_context *context);
 vendor_result vendor_context_enter(vendor_context *context); /* makes it current */
 void *vendor_context_native(vendor_context *context);        /* see plugin.h: native_device */
 vendor_result vendor_context_synchronize(void);
-vendor_result vendor_context_query(void); /* how the device is, without waiting: 0, not ready, or what it failed with */
+/* How the device is: 0, or what it failed with. Asks no stream, of which the program may be capturing one. */
+vendor_result vendor_context_query(void);
 vendor_result vendor_memory_info(size_t *free_bytes, size_t *total);
 bool vendor_can_reach(int index, int peer);
 vendor_result vendor_reach(vendor_context *context, vendor_context *peer); /* enables it; fine if it is already */
@@ -84,13 +86,16 @@ vendor_result vendor_event_create(vendor_event **event);
 void vendor_event_destroy(vendor_event *event);
 vendor_result vendor_event_record(vendor_event *event, vendor_stream *stream);
 vendor_result vendor_event_query(vendor_event *event);
-vendor_result vendor_event_synchronize(vendor_event *event);
+vendor_result vendor_event_synchronize(vendor_event *event); /* sleeps meanwhile */
+/* Sets how the thread stands to streams that are captured into graphs, a number that both vendors share, and gives how
+ * it stood before. */
+unsigned vendor_capture_mode_exchange(unsigned mode);
 
 vendor_result vendor_module_load(const void *image, vendor_module **module);
 void vendor_module_unload(vendor_module *module);
 vendor_result vendor_module_function(vendor_module *module, const char *name, vendor_function **function);
-vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads,
-                            vendor_stream *stream, void **arguments);
+vendor_result vendor_launch(vendor_function *function, unsigned blocks, unsigned threads, vendor_stream *stream,
+                            void **arguments);
 
 const char *vendor_result_text(vendor_result result); /* "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access …" */
 

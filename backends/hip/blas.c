@@ -10,9 +10,13 @@
 #define GPU_TABLE blas_calls
 static const gpu_symbol symbols[] = {ROCBLAS_PRODUCT_FUNCTIONS(GPU_SYMBOL)};
 
+/* Its kernels have offsets of 32 bits, and grids that are no longer than 65535 in their second dimension: more than 2¹⁹
+ * rows come out wrong, without an error. */
 const vendor_library vendor_blas_library = {
     .title = "rocBLAS",
     .install = "install that of your ROCm version (Debian: librocblas; AMD: rocblas)",
+    .most_bytes = INT32_MAX,
+    .most_rows = 1 << 18,
 };
 
 static blas_calls rocblas;
@@ -58,13 +62,8 @@ helio_status vendor_blas_meaning(abi_enum status) {
   case ROCBLAS_ABI_INVALID_SIZE:
   case ROCBLAS_ABI_INVALID_VALUE:
     return HELIO_INVALID_ARGUMENT;
-  case ROCBLAS_ABI_NOT_IMPLEMENTED:
-  case ROCBLAS_ABI_EXCLUDED_FROM_BUILD:
-  case ROCBLAS_ABI_ARCH_MISMATCH:
-  case ROCBLAS_ABI_INTERNAL_ERROR: /* whatever it was; a device that is lost says so itself */
+  default: /* whatever it was; a device that is lost says so itself */
     return HELIO_NOT_SUPPORTED;
-  default:
-    return HELIO_DEVICE_FAILURE;
   }
 }
 

@@ -12,10 +12,11 @@ helio_status vendor_compiler_find(const helio_host *host, const vendor_facts *fa
   (void)facts;
   *compiler = &hiprtc;
   if (hiprtc.library != NULL) return HELIO_OK;
-  char name[32], error[512] = "", folders[PATH_MAX];
+  char name[32], error[512] = "";
+  gpu_places places;
   snprintf(name, sizeof name, "libhiprtc.so.%d", hip_runtime_major());
-  vendor_folders(host, folders, sizeof folders);
-  void *library = gpu_library_open((const char *const[]){name, NULL}, folders, error, sizeof error);
+  vendor_places(host, &places);
+  void *library = gpu_library_open((const char *const[]){name, NULL}, &places, error, sizeof error);
   if (library == NULL) library = hip_runtime_library();
   const char *missing = gpu_compiler_bind(&hiprtc, library);
   if (missing == NULL) return HELIO_OK;

@@ -3,13 +3,7 @@
  * it. What one handle has compiled another has not. So a plan chooses and compiles by the device's handle, which the
  * first stream uses as well, and another stream's handle lists and compiles when it meets the way for the first time.
  */
-#include "../gpu/libraries.h"
-
-#include "../gpu/abi/miopen.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
+#include "../gpu/dnn.h"
 
 typedef struct table {
   MIOPEN_HANDLE_FUNCTIONS(GPU_POINTER)
@@ -21,20 +15,15 @@ typedef struct table {
 static const gpu_symbol symbols[] = {MIOPEN_HANDLE_FUNCTIONS(GPU_SYMBOL) MIOPEN_DESCRIPTOR_FUNCTIONS(GPU_SYMBOL)
                                          MIOPEN_IMMEDIATE_FUNCTIONS(GPU_SYMBOL)};
 
+/* Some of its kernels have offsets of 32 bits, in bytes, and are taken all the same. */
 const vendor_library vendor_dnn_library = {
     .title = "MIOpen",
     .install = "install that of your ROCm version (Debian: libmiopen; AMD: miopen-hip)",
+    .most_bytes = INT32_MAX,
 };
 
 static table miopen;
 static gpu_opened opened = GPU_NOT_OPENED;
-
-struct vendor_dnn {
-  const helio_host *host;
-  struct miopenHandle *handle;
-  uint64_t number;      /* no other handle has or had it */
-  pthread_mutex_t lock; /* a handle is one thread's at a time */
-};
 
 enum { MOST_SOLUTIONS = 32, MOST_HANDLES = 16 };
 
@@ -57,79 +46,35 @@ bool vendor_dnn_open(const helio_host *host, char *reason, size_t size) {
   return gpu_vendor_library_open(&opened, host, &wanted, reason, size);
 }
 
-static helio_status meaning_of(abi_enum status) {
+helio_status vendor_dnn_meaning(abi_enum status) {
   switch (status) {
   case MIOPEN_ABI_ALLOC_FAILED:
     return HELIO_OUT_OF_MEMORY;
   case MIOPEN_ABI_INVALID_VALUE:
   case MIOPEN_ABI_BAD_PARM:
     return HELIO_INVALID_ARGUMENT;
-  case MIOPEN_ABI_NOT_INITIALIZED:
-  case MIOPEN_ABI_NOT_IMPLEMENTED:
-  case MIOPEN_ABI_UNSUPPORTED:
-  case MIOPEN_ABI_INTERNAL_ERROR:
-  case MIOPEN_ABI_UNKNOWN_ERROR: /* whatever it threw; a device that is lost says so itself */
+  default: /* whatever it threw; a device that is lost says so itself */
     return HELIO_NOT_SUPPORTED;
-  default:
-    return HELIO_DEVICE_FAILURE;
   }
 }
 
-static helio_status fail_as(const helio_host *host, helio_status meaning, abi_enum status, const char *call) {
-  return gpu_library_fail(host, &vendor_dnn_library, call, meaning, miopen.miopenGetErrorString(status));
+const char *vendor_dnn_words(abi_enum status) {
+  return miopen.miopenGetErrorString(status);
 }
 
-static helio_status fail(const helio_host *host, abi_enum status, const char *call) {
-  return fail_as(host, meaning_of(status), status, call);
+abi_enum vendor_dnn_make_handle(struct miopenHandle **handle) {
+  return miopen.miopenCreateWithStream(handle, NULL);
 }
 
-helio_status vendor_dnn_create(const helio_host *host, vendor_dnn **result, char *reason, size_t size) {
-  static atomic_uint_fast64_t numbers;
-  vendor_dnn *dnn = host->allocate(host, sizeof *dnn);
-  if (dnn == NULL) {
-    snprintf(reason, size, "there is no memory for a handle");
-    return HELIO_OUT_OF_MEMORY;
-  }
-  *dnn = (vendor_dnn){.host = host, .number = atomic_fetch_add(&numbers, 1) + 1};
-  abi_enum status = miopen.miopenCreateWithStream(&dnn->handle, NULL);
-  if (status != 0) {
-    snprintf(reason, size, "miopenCreateWithStream: %s", miopen.miopenGetErrorString(status));
-    host->release(host, dnn);
-    return meaning_of(status);
-  }
-  pthread_mutex_init(&dnn->lock, NULL);
-  *result = dnn;
-  return HELIO_OK;
+void vendor_dnn_end_handle(struct miopenHandle *handle) {
+  (void)miopen.miopenDestroy(handle);
 }
 
-helio_status vendor_dnn_attach(vendor_dnn *dnn, vendor_stream *stream) {
-  pthread_mutex_lock(&dnn->lock);
-  abi_enum status = miopen.miopenSetStream(dnn->handle, (struct ihipStream_t *)stream);
-  pthread_mutex_unlock(&dnn->lock);
-  return status == 0 ? HELIO_OK : fail(dnn->host, status, "miopenSetStream");
-}
-
-void vendor_dnn_destroy(vendor_dnn *dnn, bool lost) {
-  if (dnn == NULL) return;
-  if (!lost) (void)miopen.miopenDestroy(dnn->handle);
-  pthread_mutex_destroy(&dnn->lock);
-  dnn->host->release(dnn->host, dnn);
+abi_enum vendor_dnn_set_stream(struct miopenHandle *handle, vendor_stream *stream) {
+  return miopen.miopenSetStream(handle, (struct ihipStream_t *)stream);
 }
 
 /* --- describing a convolution --- */
-
-static abi_enum type_of(uint32_t type) {
-  switch (type) {
-  case HELIO_FLOAT64:
-    return MIOPEN_ABI_DOUBLE;
-  case HELIO_FLOAT16:
-    return MIOPEN_ABI_HALF;
-  case HELIO_BFLOAT16:
-    return MIOPEN_ABI_BFLOAT16;
-  default:
-    return MIOPEN_ABI_FLOAT;
-  }
-}
 
 void vendor_way_free(vendor_way *way) {
   if (way == NULL) return;
@@ -152,7 +97,7 @@ static abi_enum create(vendor_way *way) {
 static abi_enum describe_tensor(struct miopenTensorDescriptor *tensor, uint32_t type, int number, int channels,
                                 int height, int width) {
   const int sizes[4] = {number, channels, height, width};
-  return miopen.miopenSetNdTensorDescriptorWithLayout(tensor, type_of(type), MIOPEN_ABI_NHWC, sizes, 4);
+  return miopen.miopenSetNdTensorDescriptorWithLayout(tensor, gpu_dnn_type(type), MIOPEN_ABI_NHWC, sizes, 4);
 }
 
 static abi_enum describe(vendor_way *way, const vendor_convolution *c) {
@@ -235,7 +180,9 @@ static helio_status prepare(vendor_dnn *dnn, vendor_way *way) {
   if (status == 0) status = compile_for(dnn, way);
   pthread_mutex_unlock(&dnn->lock);
   dnn->host->turn_end(dnn->host, HELIO_TURN_DRIVER);
-  return status == 0 ? HELIO_OK : fail_as(dnn->host, HELIO_NOT_SUPPORTED, status, "compiling a convolution");
+  return status == 0 ? HELIO_OK
+                     : gpu_library_fail(dnn->host, &vendor_dnn_library, "compiling a convolution", HELIO_NOT_SUPPORTED,
+                                        vendor_dnn_words(status));
 }
 
 /* A hundred times slower than others, and slower than kernels of our own. Channels behind and sums in one order leave
@@ -244,9 +191,15 @@ static bool is_naive(uint64_t solution) {
   return solution >= MIOPEN_ABI_NAIVE_FORWARD && solution <= MIOPEN_ABI_NAIVE_WEIGHTS;
 }
 
-/* Versions of MIOpen add the gradients of grouped kernels in any order, whatever their attribute says. */
+/* Versions of MIOpen add the gradients of grouped kernels in any order, whatever their attribute says ... */
 static bool is_disorderly(const vendor_convolution *c) {
   return c->direction == VENDOR_CONVOLVE_GRAD_KERNEL && c->groups > 1 && !c->nondeterministic;
+}
+
+/* ... and have a solution that does so for others. */
+static bool may_take(const vendor_convolution *c, const miopen_abi_solution *solution) {
+  bool disorderly = solution->id == MIOPEN_ABI_GROUP_WEIGHTS && !c->nondeterministic;
+  return solution->workspace <= c->workspace_limit && !is_naive(solution->id) && !disorderly;
 }
 
 /* The fastest solution that has memory enough and can be compiled. Under the handle's lock. False, with the last
@@ -258,7 +211,7 @@ static bool choose(vendor_dnn *dnn, vendor_way *way, const vendor_convolution *c
   if (*status == 0) *status = list(dnn, way, &count, found);
   if (*status != 0) return false;
   for (size_t i = 0; i < count; i++) {
-    if (found[i].workspace > convolution->workspace_limit || is_naive(found[i].id)) continue;
+    if (!may_take(convolution, &found[i])) continue;
     way->solution = found[i].id;
     way->workspace = found[i].workspace;
     *status = compile_for(dnn, way);
@@ -280,7 +233,7 @@ helio_status vendor_dnn_find(vendor_dnn *dnn, const vendor_convolution *convolut
   abi_enum status = create(way);
   if (status != 0) {
     vendor_way_free(way);
-    return fail(host, status, "making descriptors");
+    return gpu_dnn_fail(host, status, "making descriptors");
   }
   pthread_mutex_lock(&dnn->lock);
   bool chosen = choose(dnn, way, convolution, &status);
@@ -313,5 +266,5 @@ helio_status vendor_dnn_convolve(vendor_dnn *dnn, vendor_way *w, gpu_address x, 
     status = miopen.miopenConvolutionBackwardWeightsImmediate(dnn->handle, w->y, at_y, w->x, at_x, w->convolution,
                                                               w->kernel, at_kernel, scratch, w->workspace, w->solution);
   pthread_mutex_unlock(&dnn->lock);
-  return status == 0 ? HELIO_OK : fail(dnn->host, status, "a convolution");
+  return status == 0 ? HELIO_OK : gpu_dnn_fail(dnn->host, status, "a convolution");
 }

@@ -6,25 +6,27 @@
 #include "../gpu/library.h"
 #include "driver.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct table {
   HIP_FUNCTIONS(GPU_POINTER)
   HIP_PROPERTIES_FUNCTION(GPU_POINTER)
   HIP_OLDER_PROPERTIES_FUNCTION(GPU_POINTER)
+  HIP_OPTIONAL_FUNCTIONS(GPU_POINTER) /* NULL where the runtime lacks it */
 } table;
 
 #define GPU_TABLE table
 static const gpu_symbol symbols[] = {HIP_FUNCTIONS(GPU_SYMBOL)};
 static const gpu_symbol properties_symbol[] = {HIP_PROPERTIES_FUNCTION(GPU_SYMBOL)};
 static const gpu_symbol older_properties_symbol[] = {HIP_OLDER_PROPERTIES_FUNCTION(GPU_SYMBOL)};
+static const gpu_symbol optional_symbols[] = {HIP_OPTIONAL_FUNCTIONS(GPU_SYMBOL)};
 
 static const char *const names[] = {GPU_HIP_DRIVERS, NULL};
 
@@ -58,8 +60,8 @@ int hip_runtime_major(void) {
   return runtime_version / 10000000;
 }
 
-void vendor_folders(const helio_host *host, char *folders, size_t size) {
-  gpu_library_folders(host->parameter(host, vendor.parameter_libraries), GPU_HIP_FOLDERS, folders, size);
+void vendor_places(const helio_host *host, gpu_places *places) {
+  gpu_library_places(host->parameter(host, vendor.parameter_libraries), GPU_HIP_FOLDERS, places);
 }
 
 bool vendor_library_fits(void *opened, char *reason, size_t size) {
@@ -83,9 +85,10 @@ static void explain(abi_enum result, char *reason, size_t size) {
 }
 
 static bool open_library(const helio_host *host, char *reason, size_t size) {
-  char error[512] = "", folders[PATH_MAX];
-  vendor_folders(host, folders, sizeof folders);
-  library = gpu_library_open(names, folders, error, sizeof error);
+  char error[512] = "";
+  gpu_places places;
+  vendor_places(host, &places);
+  library = gpu_library_open(names, &places, error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size,
              "there is no HIP: install ROCm's runtime (Debian: libamdhip64-5), or say where it is by %s (%s)",
@@ -95,6 +98,7 @@ static bool open_library(const helio_host *host, char *reason, size_t size) {
   const char *missing = gpu_library_bind(library, symbols, sizeof symbols / sizeof symbols[0], &hip);
   if (missing == NULL && gpu_library_bind(library, properties_symbol, 1, &hip) != NULL)
     missing = gpu_library_bind(library, older_properties_symbol, 1, &hip);
+  (void)gpu_library_bind(library, optional_symbols, 1, &hip);
   if (missing == NULL) return true;
   snprintf(reason, size, "libamdhip64 has no %s: ROCm is too old, install 5.2 or newer", missing);
   return false;
@@ -168,7 +172,6 @@ vendor_result vendor_device_facts(int index, vendor_facts *facts) {
   read_attribute(&result, index, HIP_ABI_ATTRIBUTE_WARP_SIZE, &warp);
   read_attribute(&result, index, HIP_ABI_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &shared);
   if (result != 0) return done(result);
-  for (char *at = facts->bus_id; *at != '\0'; at++) *at = (char)tolower((unsigned char)*at);
   if (facts->name[0] == '\0') snprintf(facts->name, sizeof facts->name, "%s", facts->architecture);
   version_text(facts->driver, sizeof facts->driver);
   facts->memory = memory;
@@ -204,8 +207,9 @@ vendor_result vendor_context_synchronize(void) {
 }
 
 vendor_result vendor_context_query(void) {
+  size_t free_bytes, total;
   (void)hip.hipGetLastError(); /* what a library has left there */
-  return done(hip.hipStreamQuery(NULL));
+  return vendor_memory_info(&free_bytes, &total);
 }
 
 vendor_result vendor_memory_info(size_t *free_bytes, size_t *total) {
@@ -297,8 +301,7 @@ vendor_result vendor_stream_wait(vendor_stream *stream, vendor_event *event) {
 }
 
 vendor_result vendor_event_create(vendor_event **event) {
-  return done(hip.hipEventCreateWithFlags((struct ihipEvent_t **)event,
-                                          HIP_ABI_EVENT_DISABLE_TIMING | HIP_ABI_EVENT_BLOCKING_SYNC));
+  return done(hip.hipEventCreateWithFlags((struct ihipEvent_t **)event, HIP_ABI_EVENT_DISABLE_TIMING));
 }
 
 void vendor_event_destroy(vendor_event *event) {
@@ -313,8 +316,21 @@ vendor_result vendor_event_query(vendor_event *event) {
   return done(hip.hipEventQuery((struct ihipEvent_t *)event));
 }
 
+/* Most versions of hipEventSynchronize keep a core busy for as long as the device takes, whatever the event was made
+ * with, unless the program has asked for something else for all of its devices: that is for the program to do. */
 vendor_result vendor_event_synchronize(vendor_event *event) {
-  return done(hip.hipEventSynchronize((struct ihipEvent_t *)event));
+  static const struct timespec nap = {.tv_nsec = 50000};
+  vendor_result result = vendor_event_query(event);
+  while (result == HIP_ABI_NOT_READY) {
+    nanosleep(&nap, NULL);
+    result = vendor_event_query(event);
+  }
+  return result;
+}
+
+unsigned vendor_capture_mode_exchange(unsigned mode) {
+  if (hip.hipThreadExchangeStreamCaptureMode != NULL) (void)done(hip.hipThreadExchangeStreamCaptureMode(&mode));
+  return mode;
 }
 
 /* --- kernels --- */
@@ -331,10 +347,10 @@ vendor_result vendor_module_function(vendor_module *module, const char *name, ve
   return done(hip.hipModuleGetFunction((struct ihipModuleSymbol_t **)function, (struct ihipModule_t *)module, name));
 }
 
-vendor_result vendor_launch(vendor_function *function, const unsigned blocks[3], unsigned threads,
-                            vendor_stream *stream, void **arguments) {
-  return done(hip.hipModuleLaunchKernel((struct ihipModuleSymbol_t *)function, blocks[0], blocks[1], blocks[2], threads,
-                                        1, 1, 0, stream_of(stream), arguments, NULL));
+vendor_result vendor_launch(vendor_function *function, unsigned blocks, unsigned threads, vendor_stream *stream,
+                            void **arguments) {
+  return done(hip.hipModuleLaunchKernel((struct ihipModuleSymbol_t *)function, blocks, 1, 1, threads, 1, 1, 0,
+                                        stream_of(stream), arguments, NULL));
 }
 
 /* --- results --- */

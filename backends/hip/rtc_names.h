@@ -10,6 +10,9 @@
 #define RTC_OPTION_STANDARD    "-std=c++14"
 #define RTC_OUT_OF_MEMORY      HIPRTC_ABI_OUT_OF_MEMORY
 
+/* The compiler proper, which HIP opens when it starts and which may be updated by itself. */
+#define RTC_GENERATORS "libamd_comgr.so.4", "libamd_comgr.so.3", "libamd_comgr.so.2"
+
 #define RTC_FUNCTIONS    HIPRTC_FUNCTIONS
 #define rtc_program      _hiprtcProgram
 #define rtc_version      hiprtcVersion

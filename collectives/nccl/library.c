@@ -8,17 +8,18 @@
 
 #ifdef PLUGIN_FOR_HIP
 #include "../../backends/gpu/abi/hip.h"
-typedef struct driver_table {
-  abi_enum (*hipSetDevice)(int device);
-} driver_table;
-static const gpu_symbol driver_symbols[] = {{"hipSetDevice", offsetof(driver_table, hipSetDevice)}};
+#define CURRENT_FUNCTION HIP_CURRENT_FUNCTION
 #else
 #include "../../backends/gpu/abi/cuda_driver.h"
-typedef struct driver_table {
-  abi_enum (*cuCtxSetCurrent)(struct CUctx_st *context);
-} driver_table;
-static const gpu_symbol driver_symbols[] = {{"cuCtxSetCurrent", offsetof(driver_table, cuCtxSetCurrent)}};
+#define CURRENT_FUNCTION CUDA_DRIVER_CURRENT_FUNCTION
 #endif
+
+typedef struct driver_table {
+  CURRENT_FUNCTION(GPU_POINTER)
+} driver_table;
+#define GPU_TABLE driver_table
+static const gpu_symbol driver_symbols[] = {CURRENT_FUNCTION(GPU_SYMBOL)};
+#undef GPU_TABLE
 
 #define GPU_TABLE nccl_table
 static const gpu_symbol symbols[] = {NCCL_FUNCTIONS(GPU_SYMBOL)};
@@ -34,13 +35,16 @@ int nccl_library_version(void) {
   return version;
 }
 
-/* The backend has opened it already, if there are devices. Without one the library is of no use, and takes long to
- * open.
+/* The backend has opened it already, if there are devices: that one, wherever the backend was told to look. Without one
+ * the library is of no use, and takes long to open.
  */
-static bool open_driver(const char *folders, char *reason, size_t size) {
+static bool open_driver(char *reason, size_t size) {
   static const char *const names[] = {DRIVER_NAMES, NULL};
   char error[512] = "";
-  void *library = gpu_library_open(names, folders, error, sizeof error);
+  gpu_places usual;
+  gpu_library_places(NULL, PLUGIN_FOLDERS, &usual);
+  void *library = gpu_library_opened(names);
+  if (library == NULL) library = gpu_library_open(names, &usual, error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size, "there is no driver of " PLUGIN_DEVICES ": " DRIVER_INSTALL " (%s)", error);
     return false;
@@ -55,11 +59,11 @@ static int full_version(int told) {
   return told < 10000 ? told / 1000 * 10000 + told % 1000 : told;
 }
 
-static bool open_library(const char *folders, char *reason, size_t size) {
+static bool open_library(const gpu_places *places, char *reason, size_t size) {
   static const char *const names[] = {PLUGIN_LIBRARY, NULL};
   nccl_table found = {0};
   char error[512] = "";
-  void *library = gpu_library_open(names, folders, error, sizeof error);
+  void *library = gpu_library_open(names, places, error, sizeof error);
   if (library == NULL) {
     snprintf(reason, size,
              PLUGIN_LIBRARY " is not there: " PLUGIN_INSTALL ", or say in " PLUGIN_PARAMETER
@@ -103,11 +107,10 @@ bool nccl_library_waits(char *reason, size_t size) {
 
 bool nccl_library_open(const helio_host *host, char *reason, size_t size) {
   static bool opened;
-  char usual[4096], folders[4096];
-  gpu_library_folders(NULL, PLUGIN_FOLDERS, usual, sizeof usual);
-  gpu_library_folders(host->parameter(host, PLUGIN_PARAMETER), PLUGIN_FOLDERS, folders, sizeof folders);
+  gpu_places places;
+  gpu_library_places(host->parameter(host, PLUGIN_PARAMETER), PLUGIN_FOLDERS, &places);
   pthread_mutex_lock(&opening);
-  if (!opened) opened = open_driver(usual, reason, size) && open_library(folders, reason, size);
+  if (!opened) opened = open_driver(reason, size) && open_library(&places, reason, size);
   bool is_open = opened;
   pthread_mutex_unlock(&opening);
   if (is_open && !nccl_library_waits(reason, size)) return false;

@@ -11,7 +11,7 @@ static const helio_parameter parameter_libraries = {
     .kind = HELIO_PARAMETER_TEXT,
     .default_value = "",
     .help = "Folders, separated by ':', that " PLUGIN_LIBRARY
-            " is looked for in where the system does not find it; empty: " PLUGIN_FOLDERS ".",
+            " is looked for in before the loader looks; empty: where it looks and in " PLUGIN_FOLDERS ".",
 };
 
 static const helio_parameter *const parameters[] = {&parameter_libraries, NULL};
@@ -211,7 +211,7 @@ static helio_status probe(const helio_host *host, helio_probe_answer *answer) {
                       sizeof *answer);
   }
   if (answer->inspecting) {
-    nccl_library_open(host, answer->reason, sizeof answer->reason);
+    answer->no_use = !nccl_library_open(host, answer->reason, sizeof answer->reason);
   } else {
     snprintf(answer->reason, sizeof answer->reason,
              PLUGIN_LIBRARY " is opened when " PLUGIN_DEVICES " devices need it");

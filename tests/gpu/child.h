@@ -12,6 +12,9 @@ typedef struct child_end {
   char output[32768];
 } child_end;
 
+/* The top of the build tree. */
+const char *test_build_folder(void);
+
 /* Runs `job` with the settings of the environment ("NAME=value NAME=value", may be "") and tests/gpusim/run's options.
  */
 void run_job(const char *backend, const char *settings, const char *options, const char *job, child_end *end);
@@ -21,7 +24,9 @@ void run_machine_job(const char *backend, const char *job, child_end *end);
 
 /* The other side, called first in main(): does the job that was asked for and ends the process, or returns.
  *   plugins  prints the reports on all plugins: name, status, reason, with tabs between them
- *   add      adds two tensors on gpu:0 and prints the sum, or the error; then goes on with a fill there
+ *   add      adds two tensors on gpu:0 and prints the sum, or the error; then goes on with a fill there, and says so if
+ *            the core holds that device for lost by now
+ *   wait     likewise, once it has waited for gpu:0
  *   matmul   likewise, a product; conv2d a convolution
  *   matmul-again                the same product twice, where the first may fail
  *   batches, pointwise          Σ w × x over several products, and over a convolution by 1 × 1 and its gradients
@@ -37,6 +42,14 @@ void do_job(int argc, char **argv);
 #define assert_says_not(end, part)                                                                                     \
   do {                                                                                                                 \
     if (strstr((end).output, part) != NULL) fail_msg("\"%s\" is in: %s", part, (end).output);                          \
+  } while (0)
+/* Whether the core holds the job's device for lost: "goes on" alone does not tell. */
+#define assert_suspect(end, wanted)                                                                                    \
+  do {                                                                                                                 \
+    if (wanted)                                                                                                        \
+      assert_says(end, "gpu:0 is suspect");                                                                            \
+    else                                                                                                               \
+      assert_says_not(end, "gpu:0 is suspect");                                                                        \
   } while (0)
 #define assert_ended(end, wanted)                                                                                      \
   do {                                                                                                                 \

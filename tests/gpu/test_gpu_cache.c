@@ -48,16 +48,24 @@ static void entry_path(const char *where, char path[PATH_MAX]) {
   assert_int_equal(count, 1);
 }
 
-static void expect_sum(const char *settings, const char *options) {
-  run_job("cuda", settings, options, "add", &end);
+static void expect_sum_of(const char *backend, const char *settings, const char *options) {
+  run_job(backend, settings, options, "add", &end);
   assert_says(end, "result: 3");
   assert_ended(end, 0);
 }
 
-static void expect_no_sum(const char *settings, const char *options) {
-  run_job("cuda", settings, options, "add", &end);
-  assert_says(end, "NVRTC does not compile");
+static void expect_no_sum_of(const char *backend, const char *settings, const char *options) {
+  run_job(backend, settings, options, "add", &end);
+  assert_says(end, "RTC does not compile");
   assert_ended(end, 1);
+}
+
+static void expect_sum(const char *settings, const char *options) {
+  expect_sum_of("cuda", settings, options);
+}
+
+static void expect_no_sum(const char *settings, const char *options) {
+  expect_no_sum_of("cuda", settings, options);
 }
 
 static void test_hit(void **state) {
@@ -136,6 +144,18 @@ static void test_other_keys(void **state) {
   expect_sum(setting, BROKEN_COMPILER);
 }
 
+/* hipRTC has a library compile, which may be updated by itself. */
+static void test_another_generator(void **state) {
+  (void)state;
+  char usual[256], another[PATH_MAX * 2];
+  if (SANITIZED) SKIP("the sanitizer's library must be the first that is loaded");
+  snprintf(usual, sizeof usual, "HELIO_HIP_CACHE=%s", folder);
+  snprintf(another, sizeof another, "%s LD_PRELOAD=%s/tests/gpu/beside/libamd_comgr.so.2", usual, test_build_folder());
+  expect_sum_of("hip", usual, "--hip 1");
+  expect_sum_of("hip", usual, "--hip 1 --fault compile");
+  expect_no_sum_of("hip", another, "--hip 1 --fault compile");
+}
+
 /* By the rules of XDG. */
 static void test_usual_folder(void **state) {
   (void)state;
@@ -154,8 +174,9 @@ static void test_usual_folder(void **state) {
 int main(int argc, char **argv) {
   do_job(argc, argv);
   const struct CMUnitTest tests[] = {
-      TEST(test_hit),  TEST(test_damage),     TEST(test_folder_that_cannot_be_written),
-      TEST(test_none), TEST(test_other_keys), TEST(test_usual_folder),
+      TEST(test_hit),          TEST(test_damage),     TEST(test_folder_that_cannot_be_written),
+      TEST(test_none),         TEST(test_other_keys), TEST(test_another_generator),
+      TEST(test_usual_folder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,9 @@
 
 #include <helio/plugin.h>
 
+#include "../../backends/gpu/abi/cuda_driver.h"
+#include "../../backends/gpu/library.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -219,19 +222,24 @@ static void test_no_peers(void **state) {
 
 /* ---- memory that there is not ---- */
 
+/* Puts a function of the driver that the plugin has opened into `function`. */
+static void find_in_driver(const char *name, void *function) {
+  static const char *const drivers[] = {GPU_CUDA_DRIVERS, GPU_HIP_DRIVERS};
+  void *found = NULL;
+  for (size_t i = 0; i < sizeof drivers / sizeof drivers[0] && found == NULL; i++) {
+    void *driver = dlopen(drivers[i], RTLD_NOW | RTLD_NOLOAD);
+    if (driver != NULL) found = dlsym(driver, name);
+  }
+  assert_non_null(found);
+  memcpy(function, &found, sizeof found);
+}
+
 /* HIP keeps a thread's last error until it is read, and AMD's libraries read it behind their own launches: what failed
  * here, and was told, must not be found there. */
 static void check_no_last_error(void) {
-  static const char *const names[] = {"libamdhip64.so.9", "libamdhip64.so.8", "libamdhip64.so.7", "libamdhip64.so.6",
-                                      "libamdhip64.so.5"};
-  void *runtime = NULL;
-  for (size_t i = 0; i < sizeof names / sizeof names[0] && runtime == NULL; i++)
-    runtime = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
-  if (runtime == NULL) return; /* CUDA has none such */
-  void *found = dlsym(runtime, "hipGetLastError");
   int (*last_error)(void);
-  assert_non_null(found);
-  memcpy(&last_error, &found, sizeof found);
+  if (strcmp(plugin->name, "hip") != 0) return;
+  find_in_driver("hipGetLastError", &last_error);
   assert_int_equal(last_error(), 0);
 }
 
@@ -318,6 +326,28 @@ static void test_handles(void **state) {
   }
 }
 
+/* What the program has said of captures in its thread still holds behind every question and every wait. */
+static void test_capture_mode(void **state) {
+  bool on_hip = strcmp(plugin->name, "hip") == 0;
+  const helio_stream_table *streams = plugin->streams;
+  abi_enum (*exchange)(abi_enum * mode), mode = CUDA_ABI_CAPTURE_MODE_THREAD_LOCAL;
+  helio_event *event;
+  (void)state;
+  find_in_driver(on_hip ? "hipThreadExchangeStreamCaptureMode" : "cuThreadExchangeStreamCaptureMode", &exchange);
+  place at = open_place(0);
+  OK(streams->event_create(at.device, &event));
+  assert_int_equal(exchange(&mode), 0);
+  assert_int_equal(mode, CUDA_ABI_CAPTURE_MODE_GLOBAL);
+  OK(streams->event_record(at.device, event, at.stream));
+  OK(streams->event_synchronize(at.device, event));
+  OK(streams->event_query(at.device, event));
+  OK(streams->synchronize(at.device, at.stream));
+  assert_int_equal(exchange(&mode), 0);
+  assert_int_equal(mode, CUDA_ABI_CAPTURE_MODE_THREAD_LOCAL);
+  streams->event_destroy(at.device, event);
+  close_place(&at);
+}
+
 static void test_description(void **state) {
   (void)state;
   helio_device_description about = {.size = sizeof about};
@@ -362,7 +392,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_description),   cmocka_unit_test(test_fills),    cmocka_unit_test(test_pinned_copies),
       cmocka_unit_test(test_peers),         cmocka_unit_test(test_threads),  cmocka_unit_test(test_handles),
-      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_no_peers),
+      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_no_peers), cmocka_unit_test(test_capture_mode),
   };
   return cmocka_run_group_tests(tests, start, finish);
 }

@@ -14,9 +14,7 @@ static child_end end;
 
 /* Where the libraries of beside/ are. */
 static void beside(char folder[PATH_MAX]) {
-  const char *build = getenv("HELIO_TEST_BUILD");
-  assert_non_null(build);
-  snprintf(folder, PATH_MAX, "%.2000s/tests/gpu/beside", build);
+  snprintf(folder, PATH_MAX, "%.2000s/tests/gpu/beside", test_build_folder());
 }
 
 static void touch(const char *folder, const char *file) {
@@ -41,16 +39,48 @@ static void run_on(const char *libraries, const char *options, const char *job) 
 static void test_parts(void **state) {
   (void)state;
   static const char *const names[] = {"libwhole.so.1", NULL}, *const parts[] = {"libpart.so.1", "libnone.so.1", NULL};
-  char folder[PATH_MAX], folders[PATH_MAX + 16], reason[512];
+  char folder[PATH_MAX], reason[512] = "";
+  gpu_places places = {.named = ""};
   beside(folder);
-  snprintf(folders, sizeof folders, "/nowhere:%s", folder);
-  void *whole = gpu_library_open(names, folders, reason, sizeof reason);
+  snprintf(places.usual, sizeof places.usual, "/nowhere:%.2100s", folder);
+  void *whole = gpu_library_open(names, &places, reason, sizeof reason);
   assert_non_null(whole);
   int (*works)(void);
   *(void **)&works = dlsym(whole, "whole_works");
   assert_int_equal(works(), 0);
-  gpu_library_open_parts(whole, parts);
+  gpu_library_open_beside(whole, parts);
   assert_int_equal(works(), 1);
+  reason[0] = '\0';
+  assert_false(gpu_library_open_parts(whole, parts, reason, sizeof reason));
+  assert_non_null(strstr(reason, "libnone.so.1: cannot open shared object file"));
+  assert_true(gpu_library_open_parts(whole, (const char *const[]){parts[0], NULL}, reason, sizeof reason));
+}
+
+/* Named folders come before the loader, and a newer library of a usual one before an older one of the loader's. */
+static void test_order(void **state) {
+  (void)state;
+  static const char *const newer_first[] = {"librocblas.so.5", "libc.so.6", NULL};
+  static const char *const older_first[] = {"libc.so.6", "librocblas.so.5", NULL};
+  char folder[PATH_MAX];
+  beside(folder);
+  const struct {
+    const char *const *names;
+    const char *named, *usual, *found;
+  } cases[] = {{newer_first, "/nowhere", "/nowhere", "libc.so.6"},
+               {newer_first, "", folder, "librocblas.so.5"},
+               {older_first, folder, "", "librocblas.so.5"},
+               {older_first, "", folder, "libc.so.6"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char reason[512] = "", path[PATH_MAX];
+    gpu_places places;
+    snprintf(places.named, sizeof places.named, "%s", cases[i].named);
+    snprintf(places.usual, sizeof places.usual, "%s", cases[i].usual);
+    void *library = gpu_library_open(cases[i].names, &places, reason, sizeof reason);
+    assert_non_null(library);
+    gpu_library_path(library, path, sizeof path);
+    assert_non_null(strstr(path, cases[i].found));
+    if (cases[i].names == newer_first) assert_ptr_equal(gpu_library_opened(newer_first), library);
+  }
 }
 
 /* A file that is there and cannot be opened is the reason, not those that are not there. */
@@ -58,16 +88,17 @@ static void test_reasons(void **state) { /* before libpart.so.1 is open */
   (void)state;
   static const char *const absent[] = {"libnone.so.2", "libnone.so.1", NULL};
   static const char *const needy[] = {"libnone.so.1", "libneedy.so.1", "libnone.so.0", NULL};
-  char folder[PATH_MAX], folders[PATH_MAX + 32], reason[PATH_MAX] = "", expected[PATH_MAX + 128];
+  char folder[PATH_MAX], reason[PATH_MAX] = "", expected[PATH_MAX + 128];
+  gpu_places places = {.named = ""};
   const char *words = "is there, but cannot be opened: libpart.so.1: cannot open shared object file";
   beside(folder);
-  snprintf(folders, sizeof folders, "/nowhere:%s:/nowhere", folder);
-  assert_null(gpu_library_open(absent, folders, reason, sizeof reason));
+  snprintf(places.usual, sizeof places.usual, "/nowhere:%.2100s:/nowhere", folder);
+  assert_null(gpu_library_open(absent, &places, reason, sizeof reason));
   assert_string_equal(reason, "libnone.so.2: cannot open shared object file: No such file or directory");
-  assert_null(gpu_library_open(needy, folders, reason, sizeof reason));
+  assert_null(gpu_library_open(needy, &places, reason, sizeof reason));
   snprintf(expected, sizeof expected, "%s/libneedy.so.1 %s", folder, words);
   if (strncmp(reason, expected, strlen(expected)) != 0) fail_msg("%s", reason);
-  assert_null(gpu_library_open(absent, folders, reason, sizeof reason));
+  assert_null(gpu_library_open(absent, &places, reason, sizeof reason));
   assert_int_equal(strncmp(reason, expected, strlen(expected)), 0);
 }
 
@@ -104,7 +135,7 @@ static void test_other_runtime(void **state) {
   assert_ended(end, 0);
   assert_says(end, "MIOpen cannot be used");
   assert_says(end, "beside/libMIOpen.so.1 was built for another runtime");
-  assert_says(end, "beside/libamdhip64.so.5");
+  assert_says(end, "beside/older/libamdhip64.so.5");
   assert_says(end, "result: 18");
 }
 
@@ -146,7 +177,7 @@ static void test_not_called(void **state) {
 
 /* Where gpusim's libraries of CUDA 12 are. */
 static void older(char folder[PATH_MAX]) {
-  snprintf(folder, PATH_MAX, "%.2000s/tests/gpusim/older", getenv("HELIO_TEST_BUILD"));
+  snprintf(folder, PATH_MAX, "%.2000s/tests/gpusim/older", test_build_folder());
 }
 
 /* Those of CUDA 13 have no code for a Volta: it gets those of CUDA 12, if they are there as well. */
@@ -242,11 +273,17 @@ static void test_tensile(void **state) {
 int main(int argc, char **argv) {
   do_job(argc, argv);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_reasons),         cmocka_unit_test(test_parts),
-      cmocka_unit_test(test_reasons_told),    cmocka_unit_test(test_other_runtime),
-      cmocka_unit_test(test_other_number),    cmocka_unit_test(test_not_called),
-      cmocka_unit_test(test_older_libraries), cmocka_unit_test(test_older_types),
-      cmocka_unit_test(test_newest_compiler), cmocka_unit_test(test_older_compiler_only),
+      cmocka_unit_test(test_reasons),
+      cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_order),
+      cmocka_unit_test(test_reasons_told),
+      cmocka_unit_test(test_other_runtime),
+      cmocka_unit_test(test_other_number),
+      cmocka_unit_test(test_not_called),
+      cmocka_unit_test(test_older_libraries),
+      cmocka_unit_test(test_older_types),
+      cmocka_unit_test(test_newest_compiler),
+      cmocka_unit_test(test_older_compiler_only),
       cmocka_unit_test(test_tensile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,6 +167,7 @@ static void test_compilers(void **state) {
     run_job(compiles[i].backend, setting, compiles[i].options, "add", &end);
     assert_says(end, compiles[i].says == NULL ? "result: 3" : compiles[i].says);
     assert_says(end, "goes on: 5");
+    assert_suspect(end, false);
     assert_ended(end, compiles[i].says == NULL ? 0 : 1);
     if (compiles[i].says != NULL) assert_says(end, "error: HELIO_NOT_SUPPORTED");
   }
@@ -180,6 +181,7 @@ static void test_compiles_elsewhere(void **state) {
   assert_says(end, "NVRTC does not compile");
   assert_says(end, "result: 3");
   assert_says(end, "goes on: 5");
+  assert_suspect(end, false);
 }
 
 /* The compiler of CUDA 13 does not start with a driver of CUDA 12, so it is not even tried. */
@@ -198,30 +200,42 @@ static void test_old_driver(void **state) {
 
 /* ---- faults of a device that works otherwise ---- */
 
+/* What becomes of the device. */
+typedef enum outcome {
+  GOES_ON,     /* with a fill */
+  HAS_NO_ROOM, /* not even for that */
+  IS_SUSPECT,
+} outcome;
+
 typedef struct fault_case {
   const char *backend, *options, *says;
-  bool goes_on; /* with a fill on the same device */
+  outcome device;
 } fault_case;
 
 static const fault_case faults[] = {
-    {"cuda", "--cuda 1 --fault launch:1=719", "error: HELIO_DEVICE_FAILURE", false},
-    {"cuda", "--cuda 1 --fault launch:1", "CUDA device 0 (gpusim (CUDA 8.0)): ADD failed: CUDA_ERROR_LAUNCH_", false},
-    {"hip", "--hip 1 --fault launch:1", "HIP device 0 (gpusim (gfx90a)): ADD failed: hipErrorLaunch", false},
-    {"cuda", "--cuda 1 --fault lost:launch:1", "error: HELIO_DEVICE_FAILURE", false},
-    {"cuda", "--cuda 1 --fault late,launch:1", "error: HELIO_DEVICE_FAILURE", false},
-    {"cuda", "--cuda 1 --fault create:1", "error: HELIO_OUT_OF_MEMORY", true},
+    {"cuda", "--cuda 1 --fault launch:1=719", "error: HELIO_DEVICE_FAILURE", IS_SUSPECT},
+    {"cuda", "--cuda 1 --fault launch:1", "CUDA device 0 (gpusim (CUDA 8.0)): ADD failed: CUDA_ERROR_LAUNCH_", GOES_ON},
+    {"hip", "--hip 1 --fault launch:1", "HIP device 0 (gpusim (gfx90a)): ADD failed: hipErrorLaunch", GOES_ON},
+    {"cuda", "--cuda 1 --fault lost:launch:1", "error: HELIO_DEVICE_FAILURE", IS_SUSPECT},
+    {"cuda", "--cuda 1 --fault late,launch:1", "error: HELIO_DEVICE_FAILURE", IS_SUSPECT},
+    {"cuda", "--cuda 1 --fault create:1", "error: HELIO_OUT_OF_MEMORY", GOES_ON},
     /* What is refused, not lost: too many registers, a bad value, another vendor's image, an error of the system. */
-    {"cuda", "--cuda 1 --fault launch:1=701", "error: HELIO_NOT_SUPPORTED", true},
-    {"hip", "--hip 1 --fault launch:1=701", "error: HELIO_NOT_SUPPORTED", true},
-    {"cuda", "--cuda 1 --fault launch:1=1", "error: HELIO_INVALID_ARGUMENT", true},
-    {"hip", "--hip 1 --fault launch:1=9", "error: HELIO_INVALID_ARGUMENT", true},
-    {"cuda", "--cuda 1 --fault allocation:1+=304", "error: HELIO_OUT_OF_MEMORY", false},
+    {"cuda", "--cuda 1 --fault launch:1=701", "error: HELIO_NOT_SUPPORTED", GOES_ON},
+    {"hip", "--hip 1 --fault launch:1=701", "error: HELIO_NOT_SUPPORTED", GOES_ON},
+    {"cuda", "--cuda 1 --fault launch:1=1", "error: HELIO_INVALID_ARGUMENT", GOES_ON},
+    {"hip", "--hip 1 --fault launch:1=9", "error: HELIO_INVALID_ARGUMENT", GOES_ON},
+    {"cuda", "--cuda 1 --fault allocation:1+=304", "error: HELIO_OUT_OF_MEMORY", HAS_NO_ROOM},
+    /* Nor is a device lost by a module that could not be loaded, or by a program that captures a stream. */
+    {"cuda", "--cuda 1 --fault launch:1=303", "error: HELIO_NOT_SUPPORTED", GOES_ON},
+    {"hip", "--hip 1 --fault launch:1=302", "error: HELIO_NOT_SUPPORTED", GOES_ON},
+    {"cuda", "--cuda 1 --fault launch:1=906", "error: HELIO_WRONG_STATE", GOES_ON},
+    {"hip", "--hip 1 --fault launch:1=901", "error: HELIO_WRONG_STATE", GOES_ON},
     /* Lost: uncorrectable memory, an illegal address, and whatever nobody knows. */
-    {"cuda", "--cuda 1 --fault launch:1=214", "error: HELIO_DEVICE_FAILURE", false},
-    {"hip", "--hip 1 --fault launch:1=700", "error: HELIO_DEVICE_FAILURE", false},
-    {"hip", "--hip 1 --fault copy:1=12345", "error: HELIO_DEVICE_FAILURE", false},
-    {"cuda", "--cuda 1 --fault allocation:1+", "error: HELIO_OUT_OF_MEMORY", false},
-    {"hip", "--hip 1 --fault allocation:1+", "error: HELIO_OUT_OF_MEMORY", false},
+    {"cuda", "--cuda 1 --fault launch:1=214", "error: HELIO_DEVICE_FAILURE", IS_SUSPECT},
+    {"hip", "--hip 1 --fault launch:1=700", "error: HELIO_DEVICE_FAILURE", IS_SUSPECT},
+    {"hip", "--hip 1 --fault copy:1=12345", "error: HELIO_DEVICE_FAILURE", IS_SUSPECT},
+    {"cuda", "--cuda 1 --fault allocation:1+", "error: HELIO_OUT_OF_MEMORY", HAS_NO_ROOM},
+    {"hip", "--hip 1 --fault allocation:1+", "error: HELIO_OUT_OF_MEMORY", HAS_NO_ROOM},
 };
 
 /* An error with the device's name, and the process ends as it should: nothing hangs, nothing is left behind. */
@@ -233,7 +247,44 @@ static void test_faults(void **state) {
     assert_ended(end, 1);
     assert_says_not(end, "gpusim: violation");
     assert_says_not(end, "was damaged");
-    if (faults[i].goes_on) assert_says(end, "goes on: 5");
+    if (faults[i].device == GOES_ON) assert_says(end, "goes on: 5");
+    assert_suspect(end, faults[i].device == IS_SUSPECT);
+  }
+}
+
+/* ---- captures ---- */
+
+#define CUDA_MODE "missing:cuThreadExchangeStreamCaptureMode"
+#define HIP_MODE  "missing:hipThreadExchangeStreamCaptureMode"
+
+typedef struct capture_case {
+  const char *backend, *options, *job, *says;
+  bool suspect;
+} capture_case;
+
+/* Another thread of the program captures a stream into a graph. Where threads cannot say that this is none of their
+ * concern it is, but without a capture they do as well. The whole card cannot be waited for meanwhile, and is not lost
+ * by that. */
+static const capture_case captures[] = {
+    {"cuda", "--cuda 1 --fault capture", "add", "result: 3", false},
+    {"hip", "--hip 1 --fault capture", "add", "result: 3", false},
+    {"cuda", "--cuda 1 --fault capture", "wait", "error: HELIO_WRONG_STATE", false},
+    {"hip", "--hip 1 --fault capture", "wait", "error: HELIO_WRONG_STATE", false},
+    {"cuda", "--cuda 1 --fault " CUDA_MODE, "wait", "result: 3", false},
+    {"hip", "--hip 1 --fault " HIP_MODE, "wait", "result: 3", false},
+    {"cuda", "--cuda 1 --fault capture," CUDA_MODE, "add", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", true},
+    {"hip", "--hip 1 --fault capture," HIP_MODE, "add", "hipErrorStreamCaptureUnsupported", true},
+};
+
+static void test_captures(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof captures / sizeof captures[0]; i++) {
+    const capture_case *one = &captures[i];
+    run_job(one->backend, "", one->options, one->job, &end);
+    assert_says(end, one->says);
+    assert_suspect(end, one->suspect);
+    if (!one->suspect) assert_says(end, "goes on: 5");
+    if (!one->suspect) assert_says_not(end, "gpusim: violation");
   }
 }
 
@@ -251,17 +302,12 @@ static void test_missing_libraries(void **state) {
 int main(int argc, char **argv) {
   do_job(argc, argv);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_probes),
-      cmocka_unit_test(test_own_machine),
-      cmocka_unit_test(test_visible),
-      cmocka_unit_test(test_reason_is_the_error),
-      cmocka_unit_test(test_no_hip_library),
-      cmocka_unit_test(test_real_stub),
-      cmocka_unit_test(test_compilers),
-      cmocka_unit_test(test_compiles_elsewhere),
-      cmocka_unit_test(test_old_driver),
-      cmocka_unit_test(test_faults),
-      cmocka_unit_test(test_missing_libraries),
+      cmocka_unit_test(test_probes),         cmocka_unit_test(test_own_machine),
+      cmocka_unit_test(test_visible),        cmocka_unit_test(test_reason_is_the_error),
+      cmocka_unit_test(test_no_hip_library), cmocka_unit_test(test_real_stub),
+      cmocka_unit_test(test_compilers),      cmocka_unit_test(test_compiles_elsewhere),
+      cmocka_unit_test(test_old_driver),     cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_captures),       cmocka_unit_test(test_missing_libraries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

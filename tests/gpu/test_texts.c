@@ -17,10 +17,11 @@ int cuda_driver_version(void) {
   return 99000;
 }
 
-void vendor_folders(const helio_host *host, char *folders, size_t size) {
+void vendor_places(const helio_host *host, gpu_places *places) {
   const char *cuda = getenv("HELIO_TEST_CUDA");
   (void)host;
-  snprintf(folders, size, "%s/lib64", cuda == NULL ? "" : cuda);
+  *places = (gpu_places){.named = ""};
+  snprintf(places->usual, sizeof places->usual, "%s/lib64", cuda == NULL ? "" : cuda);
 }
 #else
 static const char *const architectures[] = {"gfx906", "gfx90a", "gfx1030"};
@@ -44,10 +45,11 @@ int hip_runtime_major(void) {
   return runtime_major;
 }
 
-void vendor_folders(const helio_host *host, char *folders, size_t size) {
+void vendor_places(const helio_host *host, gpu_places *places) {
   const char *rocm = getenv("HELIO_TEST_ROCM");
   (void)host;
-  snprintf(folders, size, "%s/lib", rocm == NULL ? "" : rocm);
+  *places = (gpu_places){.named = ""};
+  snprintf(places->usual, sizeof places->usual, "%s/lib", rocm == NULL ? "" : rocm);
 }
 #endif
 

@@ -6,7 +6,7 @@ set -eu
 nm=${NM:-nm}
 nm=${nm%% *}
 if [ -n "${HELIO_TEST_SANITIZERS-}" ]; then
-  echo "sanitizers add symbols"
+  echo "SKIP: sanitizers add symbols"
   exit 77
 fi
 
@@ -49,7 +49,10 @@ for face in "$libraries"/*.so.*; do
   [ -e "$face" ] || { echo "$libraries has no stand-ins"; exit 1; }
   name=${face##*/}
   [ "$(soname "$face")" = "$name" ] || { echo "$name has the soname $(soname "$face")"; bad=1; }
-  [ -n "$(defined "$face")" ] || { echo "$name exports nothing"; bad=1; }
+  case $name in
+    libcudnn_*) ;; # a part that is there for its name
+    *) [ -n "$(defined "$face")" ] || { echo "$name exports nothing"; bad=1; } ;;
+  esac
   real=$(find_real "$name")
   if [ -z "$real" ]; then
     absent+=("$name")
@@ -66,7 +69,7 @@ for face in "$libraries"/*.so.*; do
 done
 [ "$bad" = 0 ] || exit 1
 if [ "$compared" = 0 ]; then
-  echo "none of the vendors' libraries is installed: ${absent[*]}"
+  echo "SKIP: none of the vendors' libraries is installed: ${absent[*]}"
   exit 77
 fi
-[ ${#absent[@]} = 0 ] || echo "not installed, so not compared: ${absent[*]}"
+[ ${#absent[@]} = 0 ] || echo "SKIP: not installed, so not compared: ${absent[*]}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What scripts share that test the command helio: they read this file. It gives $helio, $work (a folder that is removed
-# at the end) and $failures (how many there were).
+# What scripts share that test the command helio: they read this file. It gives $helio, $golden, $small, $work (a folder
+# that is removed at the end, with a home of its own) and $failures (how many there were).
 helio=$HELIO_TEST_BUILD/tools/helio
 if [ ! -x "$helio" ]; then
   echo "SKIP: the command was not built: configure was called with --enable-tool=no, or did not find what it needs"
@@ -10,6 +10,10 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
+golden=$HELIO_TEST_SOURCE/golden
+small=$golden/train/traces # the real sets' form, 1,280 samples each
+export HOME=$work/home XDG_CACHE_HOME=$work/cache
+mkdir "$HOME"
 
 fail() {
   echo "FAILED: $1"
@@ -46,3 +50,11 @@ sys.exit(0 if eval(sys.argv[2]) else "not so: " + sys.argv[2])' "$work/out" "${1
     case $(tr -d '[:space:]' <"$work/out") in '{'*'}' | '['*']') ;; *) fail "not JSON: $(head -c 200 "$work/out")" ;; esac
   fi
 }
+
+await() { # command…; a minute at the most
+  for _ in $(seq 6000); do
+    "$@" && return
+    sleep 0.01
+  done
+}
+has_files() { [ -n "$(ls "$1" 2>/dev/null)" ]; }

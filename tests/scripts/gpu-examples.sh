@@ -18,17 +18,38 @@ fail() {
   failures=$((failures + 1))
 }
 
-# Runs an example on emulated devices, its lines as a terminal would show them: into $work/out. Lines go out one by one,
-# so that those of both streams keep their order. The programs leave their end to the system.
-run() { # options of gpusim -- example, arguments…
-  local options=() status
+# Starts an example on emulated devices, its lines as a terminal would show them: into $work/out, its $process. Lines go
+# out one by one, so that those of both streams keep their order. The programs leave their end to the system.
+begin() { # options of gpusim -- example, arguments…
+  local options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
   rm -f "$work/report"
-  "$gpusim" "${options[@]}" --leaks 0 --report "$work/report" stdbuf -oL "$examples/$1" "${@:2}" >"$work/out" 2>&1 </dev/null
+  "$gpusim" "${options[@]}" --leaks 0 --report "$work/report" stdbuf -oL "$examples/$1" "${@:2}" >"$work/out" 2>&1 </dev/null &
+  process=$!
+}
+
+finish() { # what begin was called with
+  local status
+  wait $process
   status=$?
-  [ ! -s "$work/report" ] || fail "${options[*]} $*: $(head -n 12 "$work/report")"
+  [ ! -s "$work/report" ] || fail "$*: $(head -n 12 "$work/report")"
   return $status
+}
+
+run() {
+  begin "$@"
+  finish "$@"
+}
+
+# The beginning of an example, up to a line of its output.
+run_until() { # the line, options of gpusim -- example, arguments…
+  local line=$1
+  shift
+  begin "$@"
+  while kill -0 $process 2>/dev/null && ! grep -qx "$line" "$work/out"; do sleep 0.1; done
+  kill $process 2>/dev/null
+  finish "$@"
 }
 
 expect() { # options of gpusim -- example, arguments…; the output on standard input
@@ -75,7 +96,7 @@ for backend in cpu cuda hip; do
 done
 for backend in cuda hip; do
   paste "$work/losses.cpu" "$work/losses.$backend" | awk '
-    { d = $2 - $4; if (d < 0) d = -d; if (d > 1e-4 * $2 + 1e-4) wrong = 1 } END { exit wrong }' ||
+    { d = $2 - $4; if (d < 0) d = -d; if ($2 < 1.5 || d > 1e-4 * $2) wrong = 1 } END { exit wrong }' || # four digits are told
     fail "mirrored_fit: other losses on $backend: $(paste "$work/losses.cpu" "$work/losses.$backend")"
 done
 
@@ -83,7 +104,7 @@ done
 
 unset HELIO_LOG
 export HELIO_BACKEND=cuda
-run --cuda 1 -- reuters 2 || fail "reuters: exit status $?: $(cat "$work/out")"
+run_until 'Epoch 2/10' --cuda 1 -- reuters
 gpus="'$local_device:GPU:0', '$local_device:GPU:1'"
 # Numbers and times left out, the summary but its first line, and that kernels are compiled, which they are but once.
 sed -nE '/compiling kernels/d; s/ - [0-9]+s - [0-9]+(us|ms|s)\/step//; s/: [0-9.]+(e-[0-9]+)?/: #/g; /Physical|WARNING|INFO|^Model|^Epoch|loss/p' \
@@ -95,12 +116,11 @@ diff - "$work/lines" <<END || fail "reuters: the lines differ (< expected, > pri
 WARNING:helio:nccl: NCCL is not supported when using virtual GPUs, falling back to reduction to one device
 INFO:helio:Using MirroredStrategy with devices ($gpus)
 Model: "sequential"
-Epoch 1/2
+Epoch 1/10
 INFO:helio:Reduce to $local_device:GPU:0 then broadcast to ($gpus).
 INFO:helio:Reduce to $local_device:CPU:0 then broadcast to ('$local_device:CPU:0',).
 $epoch
-Epoch 2/2
-$epoch
+Epoch 2/10
 END
 
 [ "$failures" -eq 0 ]

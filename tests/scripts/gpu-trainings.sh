@@ -13,12 +13,19 @@ export HELIO_ARENA_DEBUG=1 XDG_CACHE_HOME=$HELIO_TEST_BUILD/tests/gpusim/cache #
 # --- The list covers what it is to cover ------------------------------------------------------------------------------
 
 awk '
+  BEGIN {
+    split("linear mnist fashion-mnist reuters/cuda hip/1 2 3/vendor ring reduce-to-one/32 64/1 2 3/up down shuffled", columns, "/")
+    for (i = 1; i <= 7; i++) {
+      n = split(columns[i], words, " ")
+      for (j = 1; j <= n; j++) values[i, words[j]] = 1
+    }
+  }
   /^#/ || !NF { next }
   NF != 7 { print "line " FNR " has " NF " words, not 7"; bad = 1 }
   {
     lines++
     for (i = 1; i <= 7; i++) {
-      values[i, $i] = 1
+      if (!((i, $i) in values)) { print "line " FNR ": there is no " $i; bad = 1 }
       if (lines <= 6) early[i, $i] = 1
       for (j = i + 1; j <= 7; j++) pairs[i, $i, j, $j] = 1
     }

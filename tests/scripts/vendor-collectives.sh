@@ -13,13 +13,25 @@ export XDG_CACHE_HOME=$build/tests/gpusim/cache
 collectives=$build/collectives/nccl/.libs:$build/collectives/ring/.libs
 bad=0
 
-# Trains a line with options of gpusim's and of the command's.
-train() { # backend, gpusim's options, options…
+on_three() { # backend, gpusim's options, what the command is to do…
   local backend=$1 options=$2
   shift 2
   # shellcheck disable=SC2086 # options are meant
   HELIO_BACKEND=$backend HELIO_PLUGIN_PATH=$build/backends/$backend/.libs:$build/backends/cpu/.libs:$collectives \
-    timeout 120 "$run" --"$backend" 3 --patience 60 $options "$helio" train linear --steps 6 "$@" >"$log" 2>&1
+    timeout 120 "$run" --"$backend" 3 --patience 60 $options "$helio" "$@" >"$log" 2>&1
+}
+
+# Trains a line.
+train() { # backend, gpusim's options, options…
+  on_three "$1" "$2" train linear --steps 6 "${@:3}"
+}
+
+# Leaves what is told of one plugin.
+plugin() { # name, backend, gpusim's options
+  on_three "$2" "$3" plugins --json
+  local status=$? report
+  report=$(grep -F "\"name\": \"$1\"" -A 3 "$log") && echo "$report" >"$log"
+  return $status
 }
 
 expect() { # status, text that must be there, or -text that must not, …
@@ -83,6 +95,12 @@ for pair in cuda:nccl hip:rccl; do
   # shellcheck disable=SC2086
   train $backend "--fault missing:ncclCommAbort" $three
   expect 0 $? "has no ncclCommAbort: it is too old, install $title" "sums by ring"
+
+  # Whether it can be used at all is what helio plugins tells.
+  plugin $name $backend ""
+  expect 0 $? '"status": "usable"' "$title 2.28.9 ("
+  plugin $name $backend "--fault missing:ncclCommAbort"
+  expect 0 $? '"status": "no use here"' "has no ncclCommAbort: it is too old, install $title"
 
   # Calls that come back before they are done are of no use. Old libraries do not know the variable.
   # shellcheck disable=SC2086

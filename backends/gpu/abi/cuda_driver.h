@@ -32,6 +32,8 @@ enum {
   CUDA_ABI_JIT_COMPILER_NOT_FOUND = 221,
   CUDA_ABI_UNSUPPORTED_PTX_VERSION = 222,
   CUDA_ABI_JIT_COMPILATION_DISABLED = 223,
+  CUDA_ABI_SHARED_OBJECT_SYMBOL_NOT_FOUND = 302,
+  CUDA_ABI_SHARED_OBJECT_INIT_FAILED = 303,
   CUDA_ABI_OPERATING_SYSTEM = 304,
   CUDA_ABI_INVALID_HANDLE = 400,
   CUDA_ABI_ILLEGAL_STATE = 401,
@@ -46,7 +48,8 @@ enum {
   CUDA_ABI_NOT_PERMITTED = 800,
   CUDA_ABI_NOT_SUPPORTED = 801,
   CUDA_ABI_SYSTEM_DRIVER_MISMATCH = 803,
-  CUDA_ABI_STREAM_CAPTURE_UNSUPPORTED = 900,
+  CUDA_ABI_STREAM_CAPTURE_UNSUPPORTED = 900,  /* the first of those about captures ... */
+  CUDA_ABI_STREAM_CAPTURE_WRONG_THREAD = 908, /* ... and the last */
   CUDA_ABI_UNKNOWN = 999,
 };
 
@@ -79,7 +82,17 @@ enum {
   CUDA_ABI_MEMHOSTALLOC_PORTABLE = 1,
 };
 
+/* How a thread stands to streams that are captured into graphs. */
+enum {
+  CUDA_ABI_CAPTURE_MODE_GLOBAL = 0,
+  CUDA_ABI_CAPTURE_MODE_THREAD_LOCAL = 1,
+  CUDA_ABI_CAPTURE_MODE_RELAXED = 2,
+};
+
 /* clang-format off */
+/* What NCCL's plugin needs as well. */
+#define CUDA_DRIVER_CURRENT_FUNCTION(X) X(abi_enum, cuCtxSetCurrent, (struct CUctx_st *context))
+
 #define CUDA_DRIVER_FUNCTIONS(X) \
   X(abi_enum, cuInit, (unsigned flags)) \
   X(abi_enum, cuDriverGetVersion, (int *version)) \
@@ -94,7 +107,7 @@ enum {
   X(abi_enum, cuDeviceCanAccessPeer, (int *can, int device, int peer)) \
   X(abi_enum, cuDevicePrimaryCtxRetain, (struct CUctx_st **context, int device)) \
   X(abi_enum, cuDevicePrimaryCtxRelease_v2, (int device)) \
-  X(abi_enum, cuCtxSetCurrent, (struct CUctx_st *context)) \
+  CUDA_DRIVER_CURRENT_FUNCTION(X) \
   X(abi_enum, cuCtxSynchronize, (void)) \
   X(abi_enum, cuCtxEnablePeerAccess, (struct CUctx_st *peer, unsigned flags)) \
   X(abi_enum, cuMemGetInfo_v2, (size_t *free_bytes, size_t *total)) \
@@ -113,7 +126,6 @@ enum {
   X(abi_enum, cuStreamCreate, (struct CUstream_st **stream, unsigned flags)) \
   X(abi_enum, cuStreamDestroy_v2, (struct CUstream_st *stream)) \
   X(abi_enum, cuStreamSynchronize, (struct CUstream_st *stream)) \
-  X(abi_enum, cuStreamQuery, (struct CUstream_st *stream)) \
   X(abi_enum, cuStreamWaitEvent, (struct CUstream_st *stream, struct CUevent_st *event, unsigned flags)) \
   X(abi_enum, cuEventCreate, (struct CUevent_st **event, unsigned flags)) \
   X(abi_enum, cuEventDestroy_v2, (struct CUevent_st *event)) \
@@ -127,9 +139,13 @@ enum {
                                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, \
                                struct CUstream_st *stream, void **arguments, void **extra))
 
+/* A driver that lacks it is used without it. */
+#define CUDA_DRIVER_OPTIONAL_FUNCTIONS(X) X(abi_enum, cuThreadExchangeStreamCaptureMode, (abi_enum * mode))
+
 /* Nobody but tests calls these. */
 #define CUDA_DRIVER_OTHER_FUNCTIONS(X) \
   X(abi_enum, cuCtxGetCurrent, (struct CUctx_st **context)) \
+  X(abi_enum, cuStreamQuery, (struct CUstream_st *stream)) \
   X(abi_enum, cuEventElapsedTime, (float *milliseconds, struct CUevent_st *from, struct CUevent_st *to))
 /* clang-format on */
 

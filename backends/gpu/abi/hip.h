@@ -26,6 +26,8 @@ enum {
   HIP_ABI_NO_BINARY_FOR_GPU = 209,
   HIP_ABI_PEER_ACCESS_UNSUPPORTED = 217,
   HIP_ABI_INVALID_KERNEL_FILE = 218,
+  HIP_ABI_SHARED_OBJECT_SYMBOL_NOT_FOUND = 302,
+  HIP_ABI_SHARED_OBJECT_INIT_FAILED = 303,
   HIP_ABI_OPERATING_SYSTEM = 304,
   HIP_ABI_INVALID_HANDLE = 400,
   HIP_ABI_ILLEGAL_STATE = 401,
@@ -38,6 +40,7 @@ enum {
   HIP_ABI_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
   HIP_ABI_NOT_SUPPORTED = 801,
   HIP_ABI_STREAM_CAPTURE_UNSUPPORTED = 900,
+  HIP_ABI_STREAM_CAPTURE_WRONG_THREAD = 908,
   HIP_ABI_UNKNOWN = 999,
 };
 
@@ -68,6 +71,13 @@ enum {
   HIP_ABI_HOST_MALLOC_PORTABLE = 1,
 };
 
+/* How a thread stands to streams that are captured into graphs. */
+enum {
+  HIP_ABI_CAPTURE_MODE_GLOBAL = 0,
+  HIP_ABI_CAPTURE_MODE_THREAD_LOCAL = 1,
+  HIP_ABI_CAPTURE_MODE_RELAXED = 2,
+};
+
 /* Kinds of hipMemcpyAsync. */
 enum {
   HIP_ABI_HOST_TO_HOST = 0,
@@ -87,6 +97,9 @@ enum {
 };
 
 /* clang-format off */
+/* What RCCL's plugin needs as well. */
+#define HIP_CURRENT_FUNCTION(X) X(abi_enum, hipSetDevice, (int device))
+
 #define HIP_FUNCTIONS(X) \
   X(abi_enum, hipRuntimeGetVersion, (int *version)) \
   X(const char *, hipGetErrorName, (abi_enum status)) \
@@ -99,7 +112,7 @@ enum {
   X(abi_enum, hipDeviceGetAttribute, (int *value, abi_enum attribute, int device)) \
   X(abi_enum, hipDeviceCanAccessPeer, (int *can, int device, int peer)) \
   X(abi_enum, hipDeviceEnablePeerAccess, (int peer, unsigned flags)) \
-  X(abi_enum, hipSetDevice, (int device)) \
+  HIP_CURRENT_FUNCTION(X) \
   X(abi_enum, hipDeviceSynchronize, (void)) \
   X(abi_enum, hipMemGetInfo, (size_t *free_bytes, size_t *total)) \
   X(abi_enum, hipMalloc, (void **address, size_t bytes)) \
@@ -114,13 +127,11 @@ enum {
   X(abi_enum, hipStreamCreateWithFlags, (struct ihipStream_t **stream, unsigned flags)) \
   X(abi_enum, hipStreamDestroy, (struct ihipStream_t *stream)) \
   X(abi_enum, hipStreamSynchronize, (struct ihipStream_t *stream)) \
-  X(abi_enum, hipStreamQuery, (struct ihipStream_t *stream)) \
   X(abi_enum, hipStreamWaitEvent, (struct ihipStream_t *stream, struct ihipEvent_t *event, unsigned flags)) \
   X(abi_enum, hipEventCreateWithFlags, (struct ihipEvent_t **event, unsigned flags)) \
   X(abi_enum, hipEventDestroy, (struct ihipEvent_t *event)) \
   X(abi_enum, hipEventRecord, (struct ihipEvent_t *event, struct ihipStream_t *stream)) \
   X(abi_enum, hipEventQuery, (struct ihipEvent_t *event)) \
-  X(abi_enum, hipEventSynchronize, (struct ihipEvent_t *event)) \
   X(abi_enum, hipModuleLoadData, (struct ihipModule_t **module, const void *image)) \
   X(abi_enum, hipModuleUnload, (struct ihipModule_t *module)) \
   X(abi_enum, hipModuleGetFunction, (struct ihipModuleSymbol_t **function, struct ihipModule_t *module, \
@@ -130,11 +141,16 @@ enum {
                                       unsigned shared_bytes, struct ihipStream_t *stream, void **arguments, \
                                       void **extra))
 
+/* A runtime that lacks it is used without it. */
+#define HIP_OPTIONAL_FUNCTIONS(X) X(abi_enum, hipThreadExchangeStreamCaptureMode, (abi_enum * mode))
+
 /* Nobody but tests calls these. */
 #define HIP_OTHER_FUNCTIONS(X) \
   X(abi_enum, hipInit, (unsigned flags)) \
   X(abi_enum, hipDriverGetVersion, (int *version)) \
   X(abi_enum, hipGetDevice, (int *device)) \
+  X(abi_enum, hipStreamQuery, (struct ihipStream_t *stream)) \
+  X(abi_enum, hipEventSynchronize, (struct ihipEvent_t *event)) \
   X(abi_enum, hipEventElapsedTime, (float *milliseconds, struct ihipEvent_t *from, struct ihipEvent_t *to))
 
 /* Every version has one of these, some both. The first is since 6.0. */

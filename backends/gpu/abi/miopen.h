@@ -44,6 +44,8 @@ enum { MIOPEN_ABI_GEMM = 0, MIOPEN_ABI_DIRECT = 1, MIOPEN_ABI_FFT = 2, MIOPEN_AB
 enum { MIOPEN_ABI_IMPLICIT_GEMM = 5 };
 /* Numbers of solutions (solver.cpp): loops that it checks others by, and offers where it has nothing else. */
 enum { MIOPEN_ABI_NAIVE_FORWARD = 85, MIOPEN_ABI_NAIVE_BACKWARD = 86, MIOPEN_ABI_NAIVE_WEIGHTS = 87 };
+/* ConvHipImplicitGemmGroupWrwXdlops, which up to 2024 does not look at the attribute for deterministic sums. */
+enum { MIOPEN_ABI_GROUP_WEIGHTS = 156 };
 
 #define MIOPEN_HANDLE_FUNCTIONS(X)                                                                                     \
   X(const char *, miopenGetErrorString, (abi_enum status))                                                             \

@@ -62,6 +62,7 @@ sim_status sim_stream_wait(sim_stream *stream, sim_event *event) {
 }
 
 sim_status sim_event_finish(sim_event *event) {
+  if (sim_capture_forbids()) return SIM_CAPTURE_UNSUPPORTED;
   sim_mark *mark = hold_mark(event);
   if (!mark) return sim_device_health(event->object.device);
   sim_status status = sim_await(mark->stream, mark->sequence);
@@ -71,6 +72,7 @@ sim_status sim_event_finish(sim_event *event) {
 }
 
 sim_status sim_event_query(sim_event *event) {
+  if (sim_capture_forbids()) return SIM_CAPTURE_UNSUPPORTED;
   sim_mark *mark = hold_mark(event);
   if (!mark) return SIM_OK;
   sim_status status = sim_poll_for(mark->stream, mark->sequence);

@@ -23,7 +23,7 @@ static rule rules[MOST_RULES];
 static int rule_count;
 static bool late;
 static int slow_vendor = ANY, slow_device = ANY;
-static bool slow;
+static bool slow, captured;
 
 static const char *const names[SIM_OCCASIONS] = {
     [SIM_ALLOCATION] = "allocation", [SIM_LAUNCH] = "launch",         [SIM_COPY] = "copy",
@@ -90,12 +90,12 @@ static bool parse_rule(const char *text) {
 }
 
 static void refuse(const char *list, const char *word) {
-  const char *known[SIM_OCCASIONS + 4] = {"late", "slow", "missing", "lost"};
+  const char *known[SIM_OCCASIONS + 5] = {"late", "slow", "capture", "missing", "lost"};
   char name[64];
-  memcpy(known + 4, names, sizeof names);
+  memcpy(known + 5, names, sizeof names);
   if (skip(word, "lost:")) word = skip(word, "lost:");
   snprintf(name, sizeof name, "%.*s", (int)strcspn(word, ":=@+"), word);
-  const char *nearest = sim_nearest(name, known, SIM_OCCASIONS + 4);
+  const char *nearest = sim_nearest(name, known, SIM_OCCASIONS + 5);
   if (!strcmp(nearest, name))
     sim_refuse_setting("GPUSIM_FAULT=%s: what follows %s is not understood; it is like %s:17, %s:17+, "
                        "%s:17=1 or %s:17@1",
@@ -108,6 +108,8 @@ void sim_faults_read(const char *list) {
   for (char *word = strtok_r(copy, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest)) {
     if (!strcmp(word, "late"))
       late = true;
+    else if (!strcmp(word, "capture"))
+      captured = true;
     else if (skip(word, "slow") && parse_device(skip(word, "slow"), &slow_vendor, &slow_device))
       slow = true;
     else if (!skip(word, "missing:") && !parse_rule(word))
@@ -124,6 +126,11 @@ static bool is_of(int vendor, int device, const sim_device *which) {
 bool sim_fault_is_slow(const sim_device *device) {
   sim_setup(); /* reads them */
   return slow && is_of(slow_vendor, slow_device, device);
+}
+
+bool sim_fault_is_captured(void) {
+  sim_setup(); /* reads them */
+  return captured;
 }
 
 static sim_status status_of(sim_occasion occasion) {

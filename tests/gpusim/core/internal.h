@@ -210,6 +210,8 @@ void sim_signal_arm(void);
 
 void sim_faults_read(const char *list); /* GPUSIM_FAULT, before anything else; refuses what it does not understand */
 bool sim_fault_is_slow(const sim_device *device);
+bool sim_fault_is_captured(void);
+bool sim_capture_forbids(void); /* this thread to ask for something, or to wait */
 const char *sim_occasion_name(sim_occasion occasion);
 void sim_counters_add(sim_occasion occasion, sim_device *device); /* under the mutex */
 void sim_counters_add_amid(sim_device *device);                   /* memory of it is given back; under the mutex */

@@ -40,6 +40,7 @@ typedef enum sim_status {
   SIM_PEER_ENABLED = 704,
   SIM_LAUNCH_FAILED = 719,
   SIM_NOT_SUPPORTED = 801,
+  SIM_CAPTURE_UNSUPPORTED = 900,
   SIM_UNKNOWN = 999,
 } sim_status;
 
@@ -275,7 +276,8 @@ SIM_EXPORT void *sim_compile(sim_vendor vendor, const char *text, const char *co
 /* What can fail on demand. GPUSIM_FAULT is a list: "launch:17@1" makes the 17th launch on device 1 fail (without @ that
  * of any), "lost:copy:3" loses the device at its third copy, "allocation:5+" fails from the fifth on,
  * "launch:17=700" with that number of the vendor's; "compile" lets
- * every compilation fail, "slow@1" makes a device slow, "late" tells failures only when something waits. */
+ * every compilation fail, "slow@1" makes a device slow, "late" tells failures only when something waits, "capture" is
+ * another thread that captures a stream all the time. */
 typedef enum sim_occasion {
   SIM_ALLOCATION,
   SIM_LAUNCH,
@@ -295,6 +297,9 @@ typedef enum sim_occasion {
  * for each library call that does work on the device (SIM_LIBRARY, SIM_COLLECTIVE) and for each handle of a library
  * (SIM_CREATION); the core for the others. */
 SIM_EXPORT sim_status sim_count(sim_occasion occasion, sim_device *device);
+
+/* Swaps how this thread stands to captures of other threads: a number that both vendors share. */
+SIM_EXPORT sim_status sim_capture_mode_exchange(unsigned *mode);
 
 typedef struct sim_counters {
   uint64_t occasions[SIM_OCCASIONS];

@@ -487,6 +487,7 @@ sim_past sim_stream_past(sim_stream *stream) {
 }
 
 sim_status sim_stream_finish(sim_stream *stream) {
+  if (sim_capture_forbids()) return SIM_CAPTURE_UNSUPPORTED;
   sim_lock();
   uint64_t sequence = last_sequence;
   sim_past past = sim_stream_past(stream);
@@ -497,6 +498,7 @@ sim_status sim_stream_finish(sim_stream *stream) {
 }
 
 sim_status sim_stream_query(sim_stream *stream) {
+  if (sim_capture_forbids()) return SIM_CAPTURE_UNSUPPORTED;
   sim_lock();
   uint64_t sequence = last_sequence;
   sim_past past = sim_stream_past(stream);
@@ -539,7 +541,9 @@ static sim_status finish(sim_device *device) {
   return SIM_OK;
 }
 
+/* Of which one stream is captured, whoever asks. */
 sim_status sim_device_finish(sim_device *device) {
+  if (sim_fault_is_captured()) return SIM_CAPTURE_UNSUPPORTED;
   sim_status status = is_idle(device) ? SIM_OK : sim_count(SIM_HOST_WAIT, device);
   return status == SIM_OK ? finish(device) : status;
 }

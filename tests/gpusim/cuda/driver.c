@@ -98,6 +98,8 @@ static const struct {
     {SIM_LAUNCH_RESOURCES, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
     {SIM_PEER_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"},
     {SIM_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {SIM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
     {SIM_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 
@@ -307,6 +309,11 @@ abi_enum cuCtxSynchronize(void) {
   sim_device *device;
   abi_enum status = driver_enter_context(__func__, &device);
   return status == SIM_OK ? sim_device_finish(device) : status;
+}
+
+abi_enum cuThreadExchangeStreamCaptureMode(abi_enum *mode) {
+  abi_enum status = driver_enter(__func__);
+  return status == SIM_OK ? sim_capture_mode_exchange(mode) : status;
 }
 
 abi_enum cuCtxEnablePeerAccess(struct CUctx_st *peer, unsigned flags) {

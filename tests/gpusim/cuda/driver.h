@@ -9,6 +9,7 @@
 /* The compiler compares each definition with the declaration that the backends use. */
 #define X(result, name, arguments) SIM_EXPORT result name arguments;
 CUDA_DRIVER_FUNCTIONS(X)
+CUDA_DRIVER_OPTIONAL_FUNCTIONS(X)
 CUDA_DRIVER_OTHER_FUNCTIONS(X)
 #undef X
 

@@ -102,6 +102,16 @@ static bool sizes_are_right(const sim_gemm *call) {
   return call->lda >= rows_a && call->ldb >= rows_b && call->ldc >= call->m && call->ldd >= call->m;
 }
 
+/* Of what is larger, real kernels make wrong results, and tell nobody. */
+static void check_counts(const sim_gemm *call) {
+  int64_t columns_a = call->transpose_a ? call->m : call->k, columns_b = call->transpose_b ? call->k : call->n;
+  int64_t a = call->lda * columns_a, b = call->ldb * columns_b, c = (int64_t)call->ldc * call->n;
+  int64_t most = INT32_MAX / (call->type_c == SIM_FLOAT64 ? 8 : 4);
+  if (call->n > 1 << 19 || a > most || b > most || c > most)
+    sim_violation("product too large", "a result of %d by %d, of a depth of %d, is more than rocBLAS counts right",
+                  call->m, call->n, call->k);
+}
+
 static abi_enum queue(const char *name, struct _rocblas_handle *handle, abi_enum transpose_a, abi_enum transpose_b,
                       const void *alpha, const void *beta, sim_gemm *call) {
   sim_stream *stream;
@@ -118,6 +128,7 @@ static abi_enum queue(const char *name, struct _rocblas_handle *handle, abi_enum
     return ROCBLAS_ABI_INVALID_POINTER;
   bool needs_product = call->k && call->alpha != 0;
   if ((needs_product && (!call->a || !call->b)) || !call->c || !call->d) return ROCBLAS_ABI_INVALID_POINTER;
+  check_counts(call);
   call->wobble = !handle->deterministic;
   call->handle = handle; /* who changes its stream has to wait for the old one, so the vendor documents it */
   sim_device *device = handle->handle.object.device;

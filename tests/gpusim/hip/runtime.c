@@ -81,6 +81,7 @@ static const struct {
     {SIM_LAUNCH_RESOURCES, "hipErrorLaunchOutOfResources", "out of resources"},
     {SIM_PEER_ENABLED, "hipErrorPeerAccessAlreadyEnabled", "peer access is already enabled"},
     {SIM_LAUNCH_FAILED, "hipErrorLaunchFailure", "unspecified launch failure"},
+    {SIM_CAPTURE_UNSUPPORTED, "hipErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"},
 };
 
 const char *hipGetErrorName(abi_enum status) {
@@ -258,6 +259,11 @@ abi_enum hipGetDevice(int *device) {
   if (!device) return runtime_leave(SIM_INVALID_VALUE);
   *device = sim_device_index(found);
   return SIM_OK;
+}
+
+abi_enum hipThreadExchangeStreamCaptureMode(abi_enum *mode) {
+  SIM_CALL();
+  return runtime_leave(sim_capture_mode_exchange(mode));
 }
 
 abi_enum hipDeviceSynchronize(void) {

@@ -9,6 +9,7 @@
 /* The compiler compares each definition with the declaration that the backends use. */
 #define X(result, name, arguments) SIM_EXPORT result name arguments;
 HIP_FUNCTIONS(X)
+HIP_OPTIONAL_FUNCTIONS(X)
 HIP_OTHER_FUNCTIONS(X)
 HIP_PROPERTIES_FUNCTION(X)
 HIP_OLDER_PROPERTIES_FUNCTION(X)

@@ -98,7 +98,7 @@ static int list(const descriptors *d, pass direction, miopen_abi_solution *solut
   return (int)count;
 }
 
-/* With the attribute of the descriptor set, the list has only deterministic ones. */
+/* With the attribute of the descriptor set, the list has only deterministic ones, but for one that does not heed it. */
 static int ways(const convolution *c, pass direction, way *found, int most) {
   miopen_abi_solution all[MOST_WAYS], sure[MOST_WAYS];
   descriptors d = describe_all(c);
@@ -108,6 +108,7 @@ static int ways(const convolution *c, pass direction, way *found, int most) {
   for (int i = 0; i < 2 * count && i < most; i++) {
     bool is_sure = false;
     for (int k = 0; k < sure_count; k++) is_sure |= sure[k].id == all[i % count].id;
+    is_sure &= all[i % count].id != MIOPEN_ABI_GROUP_WEIGHTS;
     found[i] = (way){true, is_sure, 1e-6f};
   }
   forget_all(&d);

@@ -21,14 +21,16 @@ static const struct {
   const char *soname;
   const char *const *names;
 } faces[] = {
-    {"libcuda.so.1", (const char *const[]){CUDA_DRIVER_FUNCTIONS(NAME) CUDA_DRIVER_OTHER_FUNCTIONS(NAME) NULL}},
+    {"libcuda.so.1", (const char *const[]){CUDA_DRIVER_FUNCTIONS(NAME) CUDA_DRIVER_OTHER_FUNCTIONS(NAME)
+                                               CUDA_DRIVER_OPTIONAL_FUNCTIONS(NAME) NULL}},
     {"libnvrtc.so.13", (const char *const[]){NVRTC_FUNCTIONS(NAME) NULL}},
     {"libcublas.so.13", (const char *const[]){CUBLAS_FUNCTIONS(NAME) CUBLAS_OPTIONAL_FUNCTIONS(NAME) NULL}},
     {"libcudnn.so.9", (const char *const[]){CUDNN_FUNCTIONS(NAME) CUDNN_OPTIONAL_FUNCTIONS(NAME) NULL}},
     {"libnccl.so.2",
      (const char *const[]){NCCL_FUNCTIONS(NAME) NCCL_OTHER_FUNCTIONS(NAME) NCCL_OPTIONAL_FUNCTIONS(NAME) NULL}},
-    {"libamdhip64.so.6", (const char *const[]){HIP_FUNCTIONS(NAME) HIP_OTHER_FUNCTIONS(NAME) HIP_PROPERTIES_FUNCTION(
-                             NAME) HIP_OLDER_PROPERTIES_FUNCTION(NAME) HIPRTC_FUNCTIONS(NAME) NULL}},
+    {"libamdhip64.so.6",
+     (const char *const[]){HIP_FUNCTIONS(NAME) HIP_OTHER_FUNCTIONS(NAME) HIP_OPTIONAL_FUNCTIONS(
+         NAME) HIP_PROPERTIES_FUNCTION(NAME) HIP_OLDER_PROPERTIES_FUNCTION(NAME) HIPRTC_FUNCTIONS(NAME) NULL}},
     {"libhiprtc.so.6", (const char *const[]){HIPRTC_FUNCTIONS(NAME) NULL}},
     {"librocblas.so.4", (const char *const[]){ROCBLAS_FUNCTIONS(NAME) NULL}},
     {"libMIOpen.so.1", (const char *const[]){MIOPEN_FUNCTIONS(NAME) NULL}},
