@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench_collectives.h"
 #include "command.h"
 #include "output.h"
 
@@ -16,7 +15,7 @@ enum { JSON, QUICK, DEVICE, ONLY };
 static const command_option options[] = {
     [JSON] = {"json", NULL, NULL, "print JSON"},
     [QUICK] = {"quick", NULL, NULL, "fewer sizes and repetitions"},
-    [DEVICE] = {"device", "NAME", NULL, "measure this device, not the preferred one"},
+    [DEVICE] = {"device", "NAME", NULL, "measure this device instead of the preferred one"},
     [ONLY] = {"only", "OPERATION", NULL, "measure the rows of this operation only"},
     {0},
 };
@@ -43,6 +42,39 @@ double bench_median(double *values, int count) {
 
 void bench_settle(void) {
   nanosleep(&(struct timespec){.tv_nsec = 60 * 1000 * 1000}, NULL);
+}
+
+uint32_t bench_draw(uint64_t *state) {
+  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)(*state >> 32);
+}
+
+void bench_set_rates(json_t *result, int64_t samples, int64_t batch, double *rates, int epochs) {
+  output_set(result, "samples", json_integer(samples));
+  output_set(result, "batch", json_integer(batch));
+  output_set(result, "epochs", json_integer(epochs));
+  output_set(result, "samples_per_second", json_real(bench_median(rates, epochs)));
+  output_set(result, "slowest", json_real(rates[0]));
+  output_set(result, "fastest", json_real(rates[epochs - 1]));
+}
+
+void bench_show_rates(const json_t *result) {
+  printf("%.0f samples/s (median of %d epochs of %d samples; %.0f to %.0f)",
+         json_real_value(json_object_get(result, "samples_per_second")),
+         (int)json_integer_value(json_object_get(result, "epochs")),
+         (int)json_integer_value(json_object_get(result, "samples")),
+         json_real_value(json_object_get(result, "slowest")), json_real_value(json_object_get(result, "fastest")));
+}
+
+int bench_finish(const char *path, json_t *result, bool json, void (*show)(const json_t *result)) {
+  if (!result) return command_library_failure(path);
+  if (json) {
+    output_json(result);
+    return EXIT_SUCCESS;
+  }
+  if (show) show(result);
+  json_decref(result);
+  return EXIT_SUCCESS;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -128,7 +160,7 @@ static int check_operation(const command_line *line) {
     names[known] = operations[known]->name;
     if (strcmp(names[known], name) == 0) return EXIT_SUCCESS;
   }
-  return command_unknown(line->path, "operation", name, names, known);
+  return command_unknown(line->path, "operation", name, names, known, NULL);
 }
 
 /* Sets the key if there is a value; without one the library's error is pending. */
@@ -137,9 +169,9 @@ static bool set(json_t *result, const char *key, json_t *value) {
   return value != NULL;
 }
 
-/* false with the library's error pending. */
-static bool measure(const bench_options *bench, json_t *result, bool as_json) {
-  json_t *unmeasured = json_array();
+/* NULL with the library's error pending. */
+static json_t *measure(const bench_options *bench, bool as_json) {
+  json_t *result = json_object(), *unmeasured = json_array();
   bool done = false;
   output_set(result, "version", output_text(helio_version()));
   output_set(result, "device", output_text(bench->device->name));
@@ -150,18 +182,9 @@ static bool measure(const bench_options *bench, json_t *result, bool as_json) {
            set(result, "matmul_1024", bench_matmul(bench)) && set(result, "dispatch_ns", bench_dispatch(bench)) &&
            set(result, "memory", bench_memory(bench));
   }
-  return done && set(result, "start_ms", bench_start(bench));
-}
-
-int bench_finish(const char *path, json_t *result, bool json, void (*show)(const json_t *result)) {
-  if (!result) return command_library_failure(path);
-  if (json) {
-    output_json(result);
-  } else {
-    show(result);
-    json_decref(result);
-  }
-  return EXIT_SUCCESS;
+  if (done && set(result, "start_ms", bench_start(bench))) return result;
+  json_decref(result);
+  return NULL;
 }
 
 static int run_bench_ops(const command_line *line) {
@@ -178,18 +201,7 @@ static int run_bench_ops(const command_line *line) {
   };
   if (!bench.device) return command_library_failure(line->path);
   bool as_json = line->values[JSON] != NULL;
-  json_t *result = json_object();
-  if (!measure(&bench, result, as_json)) {
-    json_decref(result);
-    return command_library_failure(line->path);
-  }
-  if (as_json) {
-    output_json(result);
-  } else {
-    show_rest(result);
-    json_decref(result);
-  }
-  return EXIT_SUCCESS;
+  return bench_finish(line->path, measure(&bench, as_json), as_json, show_rest);
 }
 
 static const command bench_ops = {
@@ -201,7 +213,7 @@ static const command bench_ops = {
     .run = run_bench_ops,
 };
 
-static const command *const subcommands[] = {&bench_collectives, &command_bench_data, &bench_ops,
+static const command *const subcommands[] = {&command_bench_collectives, &command_bench_data, &bench_ops,
                                              &command_bench_training, NULL};
 
 const command command_bench = {

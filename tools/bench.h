@@ -21,8 +21,16 @@ double bench_seconds(void); /* of a clock that never jumps */
 /* Sorts the values. */
 double bench_median(double *values, int count);
 
-/* Ends a command that has made this result, NULL with the library's error pending: prints it as JSON or by `show` and
- * gives the exit status. */
+/* The same numbers in every run. */
+uint32_t bench_draw(uint64_t *state);
+
+/* Adds to a result how many samples a second there were in each epoch of so many samples, and prints that as the begin
+ * of a line. Sorts the rates. */
+void bench_set_rates(json_t *result, int64_t samples, int64_t batch, double *rates, int epochs);
+void bench_show_rates(const json_t *result);
+
+/* Ends a command that has made this result, NULL with the library's error pending: prints it as JSON or by `show`,
+ * NULL: it is shown already, and gives the exit status. */
 int bench_finish(const char *path, json_t *result, bool json, void (*show)(const json_t *result));
 
 /* Waits as long as an idle thread of a BLAS may spin for its next work, so that what is measured next has the cores. */

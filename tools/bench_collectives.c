@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* helio bench collectives: all-reduce between logical CPU devices, by each collective. */
-#include "bench_collectives.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "command.h"
 #include "output.h"
 
 enum { JSON, QUICK, ONLY, RANKS };
@@ -23,7 +22,7 @@ static const size_t sizes[] = {4 << 10, 1 << 20, 16 << 20, 64 << 20};
 static const int rank_counts[] = {2, 4};
 enum { MOST_RANKS = 4, MOST_REPEATS = 2000 };
 
-/* As often as takes about a fifth of a second at 5 GB/s, but for a few calls at least. */
+/* As often as takes 0.3 s at 5 GB/s, or 0.05 s, but for a few calls at least. */
 static int repeats_for(size_t bytes, bool quick) {
   double seconds = 2e-6 + (double)bytes / 5e9, wanted = (quick ? 0.05 : 0.3) / seconds;
   return wanted < 5 ? 5 : wanted > MOST_REPEATS ? MOST_REPEATS : (int)wanted;
@@ -74,7 +73,7 @@ static int check_name(const command_line *line) {
     count++;
   }
   return helio_error_pending() ? command_library_failure(line->path)
-                               : command_unknown(line->path, "collective", wanted, names, count);
+                               : command_unknown(line->path, "collective", wanted, names, count, NULL);
 }
 
 static void measure_all(const command_line *line, int wanted_ranks, json_t *rows) {
@@ -101,15 +100,10 @@ static int run_bench_collectives(const command_line *line) {
   output_set(result, "version", output_text(helio_version()));
   output_set(result, "rows", rows);
   measure_all(line, ranks ? ranks[0] - '0' : 0, rows);
-  if (line->values[JSON]) {
-    output_json(result);
-  } else {
-    json_decref(result);
-  }
-  return EXIT_SUCCESS;
+  return bench_finish(line->path, result, line->values[JSON], NULL);
 }
 
-const command bench_collectives = {
+const command command_bench_collectives = {
     .name = "collectives",
     .summary = "Measures sums between devices",
     .description = "All-reduce of 4 KiB to 64 MiB between 2 and 4 logical CPU devices by each collective: the median\n"

@@ -1,108 +1,149 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* helio bench ops, the tensors: made on the host, so that a device needs no kernel to be measured, and with elements
- * that differ, since comparisons, choices and powers may be faster on equal ones. */
-#include <ctype.h>
+/* helio bench data: how many samples a second an input pipeline brings to a device: images of bytes, shuffled, in
+ * batches, as float32 from 0 to 1, made ahead by a thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_rows.h"
+#include "bench.h"
+#include "command.h"
+#include "output.h"
+#include "sample_set.h"
 
-/* Numbers that are the same in every run. */
-static uint32_t draw(uint64_t *state) {
-  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (uint32_t)(*state >> 32);
+enum { JSON, QUICK, DEVICE, BATCH };
+
+static const command_option options[] = {
+    [JSON] = {"json", NULL, NULL, "print JSON"},
+    [QUICK] = {"quick", NULL, NULL, "fewer samples and epochs"},
+    [DEVICE] = {"device", "NAME", NULL, "bring them to this device instead of the preferred one"},
+    [BATCH] = {"batch", "COUNT", NULL, "batch size (default: 4096)"},
+    {0},
+};
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * Data
+ */
+
+enum { SAMPLES = 60000, QUICK_SAMPLES = 10000, SIDE = 28, EPOCHS = 11, QUICK_EPOCHS = 3 };
+
+/* Images as many and as large, where the real ones are not there. */
+static bool make_up(helio_samples *samples) {
+  size_t count = (size_t)SAMPLES * SIDE * SIDE;
+  uint8_t *images = malloc(count), *labels = malloc(SAMPLES);
+  if (!images || !labels) output_out_of_memory();
+  uint64_t state = 1;
+  for (size_t i = 0; i < count; i++) images[i] = (uint8_t)(bench_draw(&state) >> 24);
+  for (int i = 0; i < SAMPLES; i++) labels[i] = (uint8_t)(i % 10);
+  samples->x = helio_array_of(images, HELIO_SHAPE(SAMPLES, SIDE, SIDE), .type = HELIO_UINT8);
+  samples->y = helio_array_of(labels, HELIO_SHAPE(SAMPLES), .type = HELIO_UINT8);
+  free(images);
+  free(labels);
+  return samples->x && samples->y;
 }
 
-static void make_reals(float *data, int64_t count, float low, uint64_t state) {
-  float width = low < 0 ? 2 : 1;
-  for (int64_t i = 0; i < count; i++) data[i] = low + width * (float)(draw(&state) >> 8) * 0x1p-24f;
-}
-
-static void make_bytes(uint8_t *data, int64_t count, uint32_t below, uint64_t state) {
-  for (int64_t i = 0; i < count; i++) data[i] = (uint8_t)((uint64_t)draw(&state) * below >> 32);
-}
-
-/* 0 … count − 1 in no order. */
-static void make_order(int32_t *data, int64_t count, uint64_t state) {
-  for (int64_t i = 0; i < count; i++) {
-    int64_t other = draw(&state) % (i + 1);
-    if (other < i) data[i] = data[other];
-    data[other] = (int32_t)i;
+const char *bench_samples(helio_samples *samples, bool quick) {
+  const char *source = "fashion-mnist";
+  if (helio_load_data("fashion-mnist", .train = samples) != HELIO_OK) {
+    helio_error_take(NULL);
+    source = "made up";
+    if (!make_up(samples)) return NULL;
   }
-}
-
-static void make_indices(int32_t *data, int64_t count, char letter, uint64_t state) {
-  if (letter == 'i' || letter == 'd') make_order(data, count, state);
-  for (int64_t i = 0; i < count; i++) {
-    if (letter == 'd') data[i] = data[i] / 2 * 2;
-    if (letter == 'j') data[i] = (int32_t)(4 * i);
-    if (letter == 'l') data[i] = (int32_t)(draw(&state) % BENCH_COLUMNS);
+  if (quick && sample_set_count(samples->x) > QUICK_SAMPLES) {
+    samples->x = helio_array_part(samples->x, 0, QUICK_SAMPLES);
+    samples->y = helio_array_part(samples->y, 0, QUICK_SAMPLES);
   }
-}
-
-static helio_type type_of(char letter) {
-  if (letter == 'c') return HELIO_BOOL;
-  if (letter == 'w') return HELIO_UINT8;
-  return strchr("idjl", letter) ? HELIO_INT32 : HELIO_FLOAT32;
-}
-
-helio_tensor *bench_tensor(char letter, helio_shape shape) {
-  char kind = (char)tolower((unsigned char)letter);
-  uint64_t state = (uint64_t)kind;
-  int64_t count = 1;
-  for (int i = 0; i < shape.rank; i++) count *= shape.extent[i];
-  helio_type type = type_of(kind);
-  void *data = malloc((size_t)count * helio_type_bytes(type));
-  if (!data) {
-    fprintf(stderr, "helio: out of memory\n");
-    exit(EXIT_FAILURE);
-  }
-  if (kind == 'z') {
-    memset(data, 0, (size_t)count * sizeof(float));
-  } else if (type == HELIO_FLOAT32) {
-    make_reals(data, count, strchr("nprs", kind) ? 0.5f : -1.0f, state);
-  } else if (type == HELIO_INT32) {
-    make_indices(data, count, kind, state);
-  } else {
-    make_bytes(data, count, type == HELIO_BOOL ? 2 : 4, state);
-  }
-  helio_tensor *tensor = helio_constant(data, shape, .type = type);
-  free(data);
-  return tensor;
+  return samples->x && samples->y ? source : NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
- * Matrices
+ * The pipeline
  */
 
-helio_shape bench_matrix_shape(const bench_row *row, int size, char letter) {
-  (void)row;
-  switch (letter) {
-  case 'i': /* one element for each row */
-  case 'd':
-  case 'l':
-  case 'n':
-    return HELIO_SHAPE(size);
-  case 'r': /* one for each column */
-    return HELIO_SHAPE(BENCH_COLUMNS);
-  case 'h': /* half of the columns */
-    return HELIO_SHAPE(size, BENCH_COLUMNS / 2);
-  case 'q': /* a quarter of the rows, their squares, and their numbers */
-  case 's':
-    return HELIO_SHAPE((size + 3) / 4, BENCH_COLUMNS);
-  case 'j':
-    return HELIO_SHAPE((size + 3) / 4);
-  case 'u': /* a border */
-    return HELIO_SHAPE(1, 1);
-  case 't':
-    return HELIO_SHAPE(10);
-  default:
-    return HELIO_SHAPE(size, BENCH_COLUMNS);
-  }
+static helio_status scale(void *argument, helio_element *element) {
+  (void)argument;
+  helio_tensor *images = helio_cast(element->part[0], HELIO_FLOAT32);
+  element->part[0] = helio_mul(images, helio_fill(HELIO_SCALAR, 1.0 / 255));
+  return HELIO_OK;
 }
 
-void bench_matrix_describe(const bench_row *row, int size, bench_case *one) {
-  snprintf(one->label, sizeof one->label, "%s%dx%d", row->variant, size, BENCH_COLUMNS);
-  one->elements = (double)size * BENCH_COLUMNS;
+static helio_dataset *build(const helio_samples *samples, int64_t batch) {
+  helio_dataset *dataset = helio_dataset_from_slices(samples->x, samples->y);
+  dataset = helio_dataset_shuffle(dataset, SAMPLES);
+  dataset = helio_dataset_batch(dataset, batch);
+  dataset = helio_dataset_map(dataset, scale);
+  return helio_dataset_prefetch(dataset, HELIO_AUTO);
 }
+
+/* Samples of one epoch a second, with all work that the device was handed done; negative on failure. */
+static double run_epoch(helio_dataset *dataset, const char *device) {
+  int64_t count = 0;
+  double start = bench_seconds();
+  HELIO_POOL {
+    helio_iterator *iterator = helio_iterate(dataset);
+    helio_element element;
+    bool more = true;
+    while (more) {
+      HELIO_POOL {
+        more = helio_next(iterator, &element);
+        if (more) count += helio_tensor_shape(element.part[0]).extent[0];
+      }
+    }
+    helio_synchronize(device);
+  }
+  return helio_error_pending() ? -1 : (double)count / (bench_seconds() - start);
+}
+
+static json_t *measure(const bench_options *bench, int64_t batch) {
+  helio_samples samples = {0};
+  const char *source = bench_samples(&samples, bench->quick);
+  helio_dataset *dataset = source ? build(&samples, batch) : NULL;
+  int epochs = bench->quick ? QUICK_EPOCHS : EPOCHS;
+  double rates[EPOCHS];
+  if (!dataset || run_epoch(dataset, bench->device->name) < 0) return NULL; /* not counted: memory is taken in it */
+  for (int i = 0; i < epochs; i++) {
+    rates[i] = run_epoch(dataset, bench->device->name);
+    if (rates[i] < 0) return NULL;
+  }
+  json_t *result = json_object();
+  output_set(result, "version", output_text(helio_version()));
+  output_set(result, "device", output_text(bench->device->name));
+  output_set(result, "source", output_text(source));
+  bench_set_rates(result, sample_set_count(samples.x), batch, rates, epochs);
+  return result;
+}
+
+/* ---------------------------------------------------------------------------------------------------------------------
+ * The command
+ */
+
+static void show(const json_t *result) {
+  printf("28 x 28 images (%s), shuffled, in batches of %d, float32 on %s:\n",
+         json_string_value(json_object_get(result, "source")),
+         (int)json_integer_value(json_object_get(result, "batch")),
+         json_string_value(json_object_get(result, "device")));
+  bench_show_rates(result);
+  printf("\n");
+}
+
+static int run_bench_data(const command_line *line) {
+  int64_t batch = 4096;
+  int status = command_integer(line, options, BATCH, 1, 1000000, &batch);
+  if (status) return status;
+  bench_options bench = {.device = bench_device(line->values[DEVICE]), .quick = line->values[QUICK] != NULL};
+  json_t *result = NULL;
+  if (bench.device) {
+    HELIO_POOL {
+      HELIO_DEVICE(bench.device->name) result = measure(&bench, batch);
+    }
+  }
+  return bench_finish(line->path, result, line->values[JSON], show);
+}
+
+const command command_bench_data = {
+    .name = "data",
+    .summary = "Measures an input pipeline",
+    .description = "Samples a second that come to a device: images of bytes (Fashion-MNIST, or made up), shuffled, in\n"
+                   "batches, as float32 from 0 to 1, made ahead by a thread.",
+    .options = options,
+    .run = run_bench_data,
+};

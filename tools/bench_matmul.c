@@ -47,11 +47,9 @@ static int process_threads(const helio_device *device) {
   return device->compute_units;
 }
 
-/* The device's own word, or its share as the library cuts it: logical devices share out the threads, and the first
- * ones get those that remain. */
+/* The device's share as the library cuts it: logical devices share out the threads, and the first ones get those that
+ * remain. */
 static int device_threads(const helio_device *device) {
-  const char *told = property(device, "threads");
-  if (told && atoi(told) > 0) return atoi(told);
   int count = 0, sharers = 0, place = 0, all = process_threads(device);
   const helio_device *const *devices = helio_logical_devices(device->type, &count);
   for (int i = 0; devices && i < count; i++) {

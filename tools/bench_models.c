@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench_models.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
+#include "output.h"
 #include "recipes.h"
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -20,7 +21,7 @@ static helio_model *make_mlp(const bench_model *self) {
 
 helio_model *bench_model_make(const bench_model *self) {
   const recipe *r = recipe_named(self->name);
-  return r ? r->make_model(r->name, &(lesson){.words = self->words}) : make_mlp(self);
+  return r ? r->make_model(r->name, &(sample_set){.words = self->words}) : make_mlp(self);
 }
 
 helio_optimizer *bench_model_optimizer(const bench_model *self) {
@@ -45,22 +46,16 @@ const bench_model *bench_model_of(const char *name) {
  * Data
  */
 
-static uint32_t next_random(uint64_t *state) {
-  *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-  return (uint32_t)(*state >> 33);
-}
-
 static void *take_memory(size_t count) {
   void *memory = malloc(count * sizeof(int32_t));
-  if (memory) return memory;
-  fprintf(stderr, "helio: out of memory\n");
-  exit(EXIT_FAILURE);
+  if (!memory) output_out_of_memory();
+  return memory;
 }
 
 static helio_array *make_numbers(const helio_shape *shape, size_t count) {
   uint64_t state = 1;
   float *numbers = take_memory(count);
-  for (size_t i = 0; i < count; i++) numbers[i] = (float)(next_random(&state) >> 7) * 0x1p-24f;
+  for (size_t i = 0; i < count; i++) numbers[i] = (float)(bench_draw(&state) >> 8) * 0x1p-24f;
   helio_array *array = helio_array_of(numbers, *shape, .type = HELIO_FLOAT32);
   free(numbers);
   return array;
@@ -69,7 +64,7 @@ static helio_array *make_numbers(const helio_shape *shape, size_t count) {
 static helio_array *make_whole_numbers(const helio_shape *shape, size_t count, int below) {
   uint64_t state = 2;
   int32_t *numbers = take_memory(count);
-  for (size_t i = 0; i < count; i++) numbers[i] = (int32_t)(next_random(&state) % (uint32_t)below);
+  for (size_t i = 0; i < count; i++) numbers[i] = (int32_t)(bench_draw(&state) % (uint32_t)below);
   helio_array *array = helio_array_of(numbers, *shape, .type = HELIO_INT32);
   free(numbers);
   return array;

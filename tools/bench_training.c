@@ -8,6 +8,7 @@
 #include "bench_models.h"
 #include "command.h"
 #include "output.h"
+#include "sample_set.h"
 
 enum { JSON, QUICK, MODEL, BATCH, REPLICAS, BY_LINE };
 
@@ -15,8 +16,8 @@ static const command_option options[] = {
     [JSON] = {"json", NULL, NULL, "print JSON"},
     [QUICK] = {"quick", NULL, NULL, "fewer samples and epochs"},
     [MODEL] = {"model", "NAME", BENCH_MODELS, "train this network, on data that are made up"},
-    [BATCH] = {"batch", "COUNT", NULL, "samples of a global batch (256; mlp 128, reuters 32)"},
-    [REPLICAS] = {"replicas", "COUNT", NULL, "cut the preferred device into so many, and use those"},
+    [BATCH] = {"batch", "COUNT", NULL, "global batch size (default: 256; mlp 128, reuters 32)"},
+    [REPLICAS] = {"replicas", "COUNT", NULL, "cut the preferred device into this many logical ones"},
     [BY_LINE] = {"by-line", NULL, NULL, "take as many steps as each line of standard input says"},
     {0},
 };
@@ -141,12 +142,7 @@ static json_t *describe(const helio_strategy *strategy, const bench_training *be
   output_set(result, "collective", output_text(helio_strategy_collective(strategy)));
   output_set(result, "model", output_text(bench->model->name));
   output_set(result, "source", output_text(source));
-  output_set(result, "samples", json_integer(samples));
-  output_set(result, "batch", json_integer(bench->batch));
-  output_set(result, "epochs", json_integer(epochs));
-  output_set(result, "samples_per_second", json_real(bench_median(rates, epochs)));
-  output_set(result, "slowest", json_real(rates[0]));
-  output_set(result, "fastest", json_real(rates[epochs - 1]));
+  bench_set_rates(result, samples, bench->batch, rates, epochs);
   return result;
 }
 
@@ -158,10 +154,11 @@ static const char *get_samples(const bench_training *bench, int64_t count, helio
 static json_t *measure(const bench_training *bench) {
   trainer t = {0};
   helio_samples all = {0};
-  int64_t samples = bench->quick ? QUICK_SAMPLES : SAMPLES;
+  int64_t wanted = bench->quick ? QUICK_SAMPLES : SAMPLES;
   int epochs = bench->quick ? QUICK_EPOCHS : EPOCHS;
   double rates[EPOCHS];
-  const char *source = get_samples(bench, samples, &all);
+  const char *source = get_samples(bench, wanted, &all);
+  int64_t there = sample_set_count(all.x), samples = there < wanted ? there : wanted;
   helio_strategy *strategy = source ? helio_mirrored() : NULL;
   HELIO_SCOPE(strategy) make(&t, bench->model);
   helio_dataset *dataset = helio_dataset_take(helio_dataset_from_slices(all.x, all.y), samples);
@@ -178,14 +175,10 @@ static json_t *measure(const bench_training *bench) {
 }
 
 static void show(const json_t *result) {
-  printf("%.0f samples/s (median of %d epochs of %d samples; %.0f to %.0f), batches of %d on %d device%s\n",
-         json_real_value(json_object_get(result, "samples_per_second")),
-         (int)json_integer_value(json_object_get(result, "epochs")),
-         (int)json_integer_value(json_object_get(result, "samples")),
-         json_real_value(json_object_get(result, "slowest")), json_real_value(json_object_get(result, "fastest")),
-         (int)json_integer_value(json_object_get(result, "batch")),
-         (int)json_array_size(json_object_get(result, "devices")),
-         json_array_size(json_object_get(result, "devices")) == 1 ? "" : "s");
+  int devices = (int)json_array_size(json_object_get(result, "devices"));
+  bench_show_rates(result);
+  printf(", batches of %d on %d device%s\n", (int)json_integer_value(json_object_get(result, "batch")), devices,
+         devices == 1 ? "" : "s");
 }
 
 static bool cut_device(int count) {

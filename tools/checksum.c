@@ -2,13 +2,14 @@
 #include "checksum.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include "late.h"
+#include "lazy_libraries.h"
 
 enum { PIECE = 1 << 16 };
 
@@ -54,16 +55,16 @@ static int read_unpacked(void *from, void *to) {
 static bool compute(read_function read_piece, void *from, uint64_t most, uint64_t *bytes, char text[CHECKSUM_TEXT]) {
   unsigned char *piece = malloc(PIECE), digest[EVP_MAX_MD_SIZE];
   unsigned digest_bytes = 0;
-  EVP_MD_CTX *context = late.EVP_MD_CTX_new();
-  bool good = piece && context && late.EVP_DigestInit_ex(context, late.EVP_sha256(), NULL);
+  EVP_MD_CTX *context = lazy.EVP_MD_CTX_new();
+  bool good = piece && context && lazy.EVP_DigestInit_ex(context, lazy.EVP_sha256(), NULL);
   int got = 0;
   if (!good) errno = ENOMEM;
   for (*bytes = 0; good && *bytes <= most && (got = read_piece(from, piece)) > 0; *bytes += (uint64_t)got) {
-    good = late.EVP_DigestUpdate(context, piece, (size_t)got);
+    good = lazy.EVP_DigestUpdate(context, piece, (size_t)got);
   }
-  good = good && got >= 0 && late.EVP_DigestFinal_ex(context, digest, &digest_bytes);
+  good = good && got >= 0 && lazy.EVP_DigestFinal_ex(context, digest, &digest_bytes);
   for (unsigned i = 0; good && i < digest_bytes; i++) snprintf(text + 2 * (size_t)i, 3, "%02x", digest[i]);
-  late.EVP_MD_CTX_free(context);
+  lazy.EVP_MD_CTX_free(context);
   free(piece);
   return good;
 }
@@ -99,4 +100,12 @@ bool checksum_verify(int descriptor, const data_file *expected, checksum *result
   if (!compute(read_plainly, &descriptor, UINT64_MAX, &result->bytes, result->sha256)) return false;
   result->good = is_known(expected, result->bytes, result->sha256) || is_known_inside(descriptor, expected);
   return true;
+}
+
+bool checksum_is_good(const char *path, const data_file *expected, checksum *result) {
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  bool good = checksum_verify(descriptor, expected, result) && result->good;
+  close(descriptor);
+  return good;
 }

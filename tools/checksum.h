@@ -17,7 +17,10 @@ typedef struct checksum {
 } checksum;
 
 /* Reads a file from its begin. False, with errno, if it could not be read. The place in the file changes. The libraries
- * of late.h must be open. */
+ * of lazy_libraries.h must be open. */
 bool checksum_verify(int descriptor, const data_file *expected, checksum *result);
+
+/* The same for a file by its path: is it there, and what it should be? */
+bool checksum_is_good(const char *path, const data_file *expected, checksum *result);
 
 #endif

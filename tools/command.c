@@ -2,12 +2,16 @@
 #include "command.h"
 
 #include <errno.h>
+#include <float.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "runtime/nearest.h"
 
@@ -17,16 +21,30 @@ enum {
   WORD = 64,
 };
 
+/* What was typed may have sequences that a terminal obeys. */
 static void message(const char *path, const char *format, va_list arguments) {
+  char *text = NULL;
   fflush(stdout); /* so that the message comes after what was printed where both go to one place */
-  fprintf(stderr, "%s: ", path);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
+  if (vasprintf(&text, format, arguments) < 0) text = NULL;
+  for (char *c = text; c && *c; c++) {
+    if (((unsigned char)*c < 32 && *c != '\n') || *c == 127) *c = '?';
+  }
+  fprintf(stderr, "%s: %s\n", path, text ? text : strerror(ENOMEM));
+  free(text);
 }
 
 bool command_ends_in(const char *text, const char *ending) {
   size_t length = strlen(text), end = strlen(ending);
-  return length >= end && strcmp(text + length - end, ending) == 0;
+  return length >= end && strcasecmp(text + length - end, ending) == 0;
+}
+
+bool command_is_folder(const char *name) {
+  struct stat about;
+  return stat(name, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+bool command_is_word(const char *text) {
+  return access(text, F_OK) != 0 && !strpbrk(text, "./");
 }
 
 int command_usage_error(const char *path, const char *format, ...) {
@@ -45,6 +63,13 @@ int command_failure(const char *path, const char *format, ...) {
   return EXIT_FAILURE;
 }
 
+void command_tell(const char *path, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  message(path, format, arguments);
+  va_end(arguments);
+}
+
 int command_library_failure(const char *path) {
   helio_error error = {.message = ""};
   helio_status status = helio_error_take(&error);
@@ -56,9 +81,11 @@ void command_set_log_level(helio_log_level level) {
   if (!getenv("HELIO_LOG")) helio_set_log_level(level);
 }
 
-int command_unknown(const char *path, const char *kind, const char *word, const char *const *names, int count) {
+int command_unknown(const char *path, const char *kind, const char *word, const char *const *names, int count,
+                    const char *otherwise) {
   const char *nearest = hi_nearest(word, names, count);
   if (nearest) return command_usage_error(path, "unknown %s '%s'; did you mean '%s'?", kind, word, nearest);
+  if (otherwise) return command_usage_error(path, "unknown %s '%s'; %s", kind, word, otherwise);
   return command_usage_error(path, "unknown %s '%s'; see '%s --help'", kind, word, path);
 }
 
@@ -84,6 +111,10 @@ int command_real(const command_line *line, const command_option *options, int op
   double found = strtod(text, &end);
   if (end == text || *end || !isfinite(found) || found <= 0) {
     return command_usage_error(line->path, "--%s takes a number above 0, not '%s'", options[option].name, text);
+  }
+  if (found < (double)FLT_MIN || found > (double)FLT_MAX) {
+    return command_usage_error(line->path, "--%s takes a number from %.2g to %.2g, as float32 holds, not '%s'",
+                               options[option].name, (double)FLT_MIN, (double)FLT_MAX, text);
   }
   *number = found;
   return EXIT_SUCCESS;
@@ -148,7 +179,7 @@ void command_print_help(const command *self, const char *path) {
   if (self->subcommands) {
     printf("\nCommands:\n");
     for (int i = 0; self->subcommands[i]; i++) {
-      printf("  %-10s %s\n", self->subcommands[i]->name, self->subcommands[i]->summary);
+      printf("  %-11s %s\n", self->subcommands[i]->name, self->subcommands[i]->summary);
     }
   }
   printf("\nOptions:\n");
@@ -170,6 +201,18 @@ static const char *short_word(int argument_count, char **arguments, int letter) 
   return "-";
 }
 
+/* The options that `word` is the beginning of, and how many: getopt takes a beginning for the whole if there is one. */
+static int list_begun(const char *word, const char *const *names, int count, char *text, size_t size) {
+  const char *bare = word + strspn(word, "-");
+  size_t length = 0;
+  int found = 0;
+  for (int i = 0; i < count && *bare && length < size; i++) {
+    if (strncmp(names[i], bare, strlen(bare)) != 0) continue;
+    length += (size_t)snprintf(text + length, size - length, "%s--%s", found++ ? ", " : "", names[i]);
+  }
+  return found;
+}
+
 static int unknown_option(const command *self, const char *path, const char *written) {
   char word[WORD];
   snprintf(word, sizeof word, "%.*s", (int)strcspn(written, "="), written);
@@ -177,6 +220,10 @@ static int unknown_option(const command *self, const char *path, const char *wri
   int count = count_options(self);
   for (int i = 0; i < count; i++) names[i] = self->options[i].name;
   names[count++] = "help";
+  char meant[400];
+  if (list_begun(word, names, count, meant, sizeof meant) > 1) {
+    return command_usage_error(path, "option '%s' may be %s", word, meant);
+  }
   const char *nearest = hi_nearest(word + strspn(word, "-"), names, count);
   if (nearest) return command_usage_error(path, "unknown option '%s'; did you mean '--%s'?", word, nearest);
   return command_usage_error(path, "unknown option '%s'; see '%s --help'", word, path);
@@ -185,7 +232,7 @@ static int unknown_option(const command *self, const char *path, const char *wri
 /* Is the value one of the choices? If not, says so. */
 static int check_choice(const char *path, const command_option *option, const char *value) {
   if (!option->choices) return EXIT_SUCCESS;
-  char copy[400], *rest = copy, *name, kind[WORD];
+  char copy[400], *rest = copy, *name, kind[WORD], list[sizeof copy + WORD];
   const char *names[MAX_NAMES];
   int count = 0;
   snprintf(copy, sizeof copy, "%s", option->choices);
@@ -196,11 +243,9 @@ static int check_choice(const char *path, const command_option *option, const ch
     if (strcmp(name, value) == 0) return EXIT_SUCCESS;
     names[count++] = name;
   }
-  if (!hi_nearest(value, names, count)) {
-    return command_usage_error(path, "unknown value of --%s '%s'; there is %s", option->name, value, option->choices);
-  }
   snprintf(kind, sizeof kind, "value of --%s", option->name);
-  return command_unknown(path, kind, value, names, count);
+  snprintf(list, sizeof list, "there is %s", option->choices);
+  return command_unknown(path, kind, value, names, count, list);
 }
 
 /* What getopt needs: our options, then --help. */
@@ -232,6 +277,7 @@ static int parse(const command *self, command_line *line, int argument_count, ch
   /* What follows the name of a subcommand is for the subcommand: with '+' getopt stops there. */
   const char *short_options = self->subcommands ? "+:h" : ":h";
   int answer;
+  unsetenv("POSIXLY_CORRECT"); /* with it getopt would take what follows a recipe for more of them */
   opterr = 0;
   optind = 0; /* begins anew: each level of commands parses its own part */
   while ((answer = getopt_long(argument_count, arguments, short_options, table, NULL)) != -1) {
@@ -242,6 +288,7 @@ static int parse(const command *self, command_line *line, int argument_count, ch
     if (answer < FIRST_OPTION) return bad_option(self, line->path, answer, argument_count, arguments);
     const command_option *option = &self->options[answer - FIRST_OPTION];
     line->values[answer - FIRST_OPTION] = optarg ? optarg : "";
+    if (optarg && !*optarg) return command_usage_error(line->path, "--%s needs a value", option->name);
     if (optarg && check_choice(line->path, option, optarg) != EXIT_SUCCESS) return EXIT_USAGE;
   }
   line->operands = arguments + optind;
@@ -256,7 +303,7 @@ const command *command_find(const command *parent, const char *path, const char 
     if (strcmp(parent->subcommands[count]->name, name) == 0) return parent->subcommands[count];
     names[count] = parent->subcommands[count]->name;
   }
-  command_unknown(path, "command", name, names, count);
+  command_unknown(path, "command", name, names, count, NULL);
   return NULL;
 }
 
@@ -275,6 +322,17 @@ static int run_subcommand(const command *self, const command_line *line) {
   return command_run(chosen, path, line->operand_count, line->operands);
 }
 
+static int check_operands(const command *self, const command_line *line) {
+  const char *name = self->operands ? self->operands + strspn(self->operands, "[") : "";
+  if (line->operand_count == 0 && self->missing) return command_usage_error(line->path, "%s", self->missing);
+  if (line->operand_count > 0 && !self->operands) {
+    return command_usage_error(line->path, "takes no argument, but there is '%s'", line->operands[0]);
+  }
+  if (line->operand_count < 2 || strstr(name, "...")) return EXIT_SUCCESS;
+  return command_usage_error(line->path, "one %.*s at a time; there is '%s' too", (int)strcspn(name, "]"), name,
+                             line->operands[1]);
+}
+
 int command_run(const command *self, const char *path, int argument_count, char **arguments) {
   command_line line = {.operands = NULL};
   snprintf(line.path, sizeof line.path, "%s", path);
@@ -286,8 +344,6 @@ int command_run(const command *self, const char *path, int argument_count, char 
     return command_usage_error(path, "which command? '%s --help' lists them", path);
   }
   if (self->subcommands) return run_subcommand(self, &line);
-  if (!self->operands && line.operand_count > 0) {
-    return command_usage_error(path, "takes no argument, but there is '%s'", line.operands[0]);
-  }
-  return self->run(&line);
+  int status = check_operands(self, &line);
+  return status ? status : self->run(&line);
 }

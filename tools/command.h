@@ -33,17 +33,19 @@ struct command {
   const char *name;
   const char *summary;               /* one line, for the list of commands */
   const char *description;           /* what --help says beyond that; NULL: nothing */
-  const char *operands;              /* what they are called in help; NULL: there are none */
+  const char *operands;              /* what they are called in help, "FILE..." if many may be; NULL: there are none */
   const char *operand_words;         /* "mnist|reuters": some that a shell may offer; NULL: none are known beforehand */
+  const char *missing;               /* what is said where none is given; NULL: it need not be */
   const command_option *options;     /* the last one has no name; NULL: none but --help */
   const command *const *subcommands; /* the last one NULL; NULL: it has none */
 
-  /* The exit status. A command with subcommands is run only if none of them was named or an option was given. */
+  /* The exit status. A command with subcommands is run only if an option was given. */
   int (*run)(const command_line *line);
 };
 
 extern const command command_root;
 extern const command command_bench;
+extern const command command_bench_collectives;
 extern const command command_bench_data;
 extern const command command_bench_training;
 extern const command command_completion;
@@ -66,16 +68,23 @@ const command *command_find(const command *parent, const char *path, const char 
 
 void command_print_help(const command *self, const char *path);
 
+/* Is it the ending of a name of a file, in small letters or capitals? */
 bool command_ends_in(const char *text, const char *ending);
+bool command_is_folder(const char *name);
+bool command_is_word(const char *text); /* that is no file and does not look like one */
 
 /* Each writes "PATH: message" to standard error and returns the exit status that belongs to it. */
 int command_usage_error(const char *path, const char *format, ...) HELIO_PRINTF(2, 3);
 int command_failure(const char *path, const char *format, ...) HELIO_PRINTF(2, 3);
 
-/* An option's number from `least` to `most`, if it was given: *number is not touched otherwise. The exit status. */
+/* The same for what is no failure; a warning says so: "warning: …". */
+void command_tell(const char *path, const char *format, ...) HELIO_PRINTF(2, 3);
+
+/* An option's number, if it was given: *number is not touched otherwise. The exit status. An integer is from `least` to
+ * `most`, a real number above 0, also as float32. */
 int command_integer(const command_line *line, const command_option *options, int option, int64_t least, int64_t most,
                     int64_t *number);
-int command_real(const command_line *line, const command_option *options, int option, double *number); /* above 0 */
+int command_real(const command_line *line, const command_option *options, int option, double *number);
 
 /* The library's pending error, which is taken; where there is none, it was this command that had no memory. */
 int command_library_failure(const char *path);
@@ -83,7 +92,9 @@ int command_library_failure(const char *path);
 /* What the library tells, unless the environment says it (HELIO_LOG). */
 void command_set_log_level(helio_log_level level);
 
-/* "unknown KIND 'WORD'; did you mean 'NAME'?" */
-int command_unknown(const char *path, const char *kind, const char *word, const char *const *names, int count);
+/* "unknown KIND 'WORD'; did you mean 'NAME'?", or, where no name is near, "…; OTHERWISE", which is how to learn them,
+ * NULL: by --help. EXIT_USAGE. */
+int command_unknown(const char *path, const char *kind, const char *word, const char *const *names, int count,
+                    const char *otherwise);
 
 #endif

@@ -4,7 +4,7 @@
  * The three programs do the same. They go through the words before the cursor as long as these name commands; the last
  * one, with its parents, is the command. If the word before is an option that takes a value, its values are offered,
  * else the command's own commands, words or files, and its options where a word begins with '-' or there is nothing
- * else. `helio help` is passed over, so that the same commands are offered behind it. */
+ * else. `helio help` is passed over, so that the same commands are offered behind it, and nothing else. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,19 +37,20 @@ typedef enum place { NOTHING_KNOWN, FILES, FOLDERS, SAVED_MODELS } place;
 /* Told by what help calls it. */
 static place place_of(const char *name) {
   if (name && strstr(name, "FILE")) return FILES;
-  return name && (strstr(name, "FOLDER") || strstr(name, "DIR")) ? FOLDERS : NOTHING_KNOWN;
+  return name && strstr(name, "DIR") ? FOLDERS : NOTHING_KNOWN;
 }
 
 static place place_of_operands(const command *self) {
   return self == &command_eval || self == &command_predict ? SAVED_MODELS : place_of(self->operands);
 }
 
-/* What a shell may offer for the option. A loss has other names, too, so that they are no choices: these are the ones
- * that a message lists. */
+/* What a shell may offer for the option. A loss has other names, too, and there may be other collectives, so that they
+ * are no choices: these are the ones that a message lists, and those that come with helio. */
 static const char *words_of(const command_option *option) {
   static const char losses[] =
       "mean_squared_error|mean_absolute_error|huber_loss|binary_crossentropy|"
       "categorical_crossentropy|sparse_categorical_crossentropy|kl_divergence|cosine_similarity";
+  if (strcmp(option->name, "collective") == 0) return "auto|local|nccl|rccl|reduce-to-one|ring";
   return strcmp(option->name, "loss") == 0 ? losses : option->choices;
 }
 
@@ -106,8 +107,9 @@ static void bash_words(const command *self, const char *path) {
   static const char *const files[] = {"", "          files=f\n", "          files=d\n", "          files=m\n"};
   printf("        '%s')\n          options='--help", path);
   for (const command_option *option = self->options; option && option->name; option++) printf(" --%s", option->name);
-  printf("'\n          words='");
+  printf("'\n          commands='");
   for (int i = 0; self->subcommands && self->subcommands[i]; i++) printf(" %s", self->subcommands[i]->name);
+  printf("'\n          words='");
   print_choices(self->operand_words);
   printf("'\n%s          ;;\n", files[place_of_operands(self)]);
 }
@@ -116,7 +118,7 @@ static void print_bash(void) {
   printf("# Completion of helio for bash, written by 'helio completion bash'.\n"
          "_helio() {\n"
          "  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
-         "  local command=helio word values='' options='' words='' files=''\n"
+         "  local command=helio word values='' options='' commands='' words='' files=''\n"
          "  # --option=value comes in three words.\n"
          "  if [[ $current == '=' ]]; then\n"
          "    current=''\n"
@@ -130,10 +132,11 @@ static void print_bash(void) {
   printf("    *)\n      case $command in\n");
   visit_all(bash_words);
   printf("      esac\n"
-         "      values=$words\n"
-         "      if [[ $current == -* || -z $words$files ]]; then values=$options files=''; fi\n"
+         "      values=\"$commands $words\"\n"
+         "      if [[ $current == -* || -z $commands$words$files ]]; then values=$options files=''; fi\n"
          "      ;;\n"
          "  esac\n"
+         "  if [[ $COMP_CWORD -gt 1 && ${COMP_WORDS[1]} == help ]]; then values=$commands files=''; fi\n"
          "  mapfile -t COMPREPLY < <(\n"
          "    compgen -W \"$values\" -- \"$current\"\n"
          "    if [[ $files == m ]]; then\n"
@@ -186,9 +189,14 @@ static void zsh_words(const command *self, const char *path) {
   for (int i = 0; self->subcommands && self->subcommands[i]; i++) {
     zsh_quote(self->subcommands[i]->name, self->subcommands[i]->summary);
   }
-  print_choices(self->operand_words);
+  printf(")\n");
+  if (self->operand_words) {
+    printf("      operands=(");
+    print_choices(self->operand_words);
+    printf(")\n");
+  }
   place files = place_of_operands(self);
-  printf(")\n%s%s      ;;\n", files ? "      files=yes\n" : "",
+  printf("%s%s      ;;\n", files ? "      files=yes\n" : "",
          files == SAVED_MODELS ? "      pattern=(-g '*.safetensors')\n" : "");
 }
 
@@ -197,7 +205,7 @@ static void print_zsh(void) {
          "# Completion of helio for zsh, written by 'helio completion zsh'.\n"
          "_helio() {\n"
          "  local command=helio word previous=${words[CURRENT-1]} files=''\n"
-         "  local -a options choices pattern\n"
+         "  local -a options choices operands pattern\n"
          "  for word in \"${(@)words[2,CURRENT-1]}\"; do\n");
   print_walk();
   printf("  done\n"
@@ -210,6 +218,10 @@ static void print_zsh(void) {
   printf("  esac\n  case $command in\n");
   visit_all(zsh_words);
   printf("  esac\n"
+         "  if (( CURRENT > 2 )) && [[ $words[2] == help ]]; then\n"
+         "    options=() operands=() files=''\n"
+         "  fi\n"
+         "  choices+=($operands)\n"
          "  if [[ $PREFIX == -* || -z $files && $#choices -eq 0 ]]; then\n"
          "    _describe -o option options\n"
          "    return\n"
@@ -224,8 +236,9 @@ static void print_zsh(void) {
  * fish
  */
 
-static void fish_begin(const char *path) {
-  printf("complete -c helio -n '__helio_at %s' ", path);
+/* Commands are offered behind `helio help` as well, all else where the command is run. */
+static void fish_begin(const char *where, const char *path) {
+  printf("complete -c helio -n '__helio_%s %s' ", where, path);
 }
 
 static void fish_help(const char *help) {
@@ -236,7 +249,7 @@ static void fish_help(const char *help) {
 
 static void fish_option(const command_option *option, const char *path) {
   static const char *const actions[] = {"-x ", "-rF ", "-xa '(__fish_complete_directories)' "};
-  fish_begin(path);
+  fish_begin("runs", path);
   printf("-l %s ", option->name);
   if (words_of(option)) {
     printf("-xa '");
@@ -251,18 +264,18 @@ static void fish_option(const command_option *option, const char *path) {
 static void fish_words(const command *self, const char *path) {
   for (const command_option *option = self->options; option && option->name; option++) fish_option(option, path);
   for (int i = 0; self->subcommands && self->subcommands[i]; i++) {
-    fish_begin(path);
+    fish_begin("at", path);
     printf("-a %s ", self->subcommands[i]->name);
     fish_help(self->subcommands[i]->summary);
   }
   if (self->operand_words) {
-    fish_begin(path);
+    fish_begin("runs", path);
     printf("-a '");
     print_choices(self->operand_words);
     printf("'\n");
   }
   if (place_of_operands(self)) { /* fish, which cannot leave files out, offers all of them */
-    fish_begin(path);
+    fish_begin("runs", path);
     printf("-F\n");
   }
 }
@@ -285,6 +298,10 @@ static void print_fish(void) {
          "  end\n"
          "  test \"$path\" = \"$argv\"\n"
          "end\n"
+         "function __helio_runs\n"
+         "  set -l words (commandline -opc)\n"
+         "  test \"$words[2]\" != help; and __helio_at $argv\n"
+         "end\n"
          "complete -c helio -f\n"
          "complete -c helio -s h -l help -d 'print help and exit'\n");
   visit_all(fish_words);
@@ -303,23 +320,23 @@ enum { SHELLS = sizeof shells / sizeof shells[0] };
 
 static int run_completion(const command_line *line) {
   const char *names[SHELLS];
-  if (line->operand_count != 1) return command_usage_error(line->path, "which shell? One of bash, fish and zsh");
   for (int i = 0; i < SHELLS; i++) {
     names[i] = shells[i].name;
     if (strcmp(names[i], line->operands[0]) != 0) continue;
     shells[i].print();
     return EXIT_SUCCESS;
   }
-  return command_unknown(line->path, "shell", line->operands[0], names, SHELLS);
+  return command_unknown(line->path, "shell", line->operands[0], names, SHELLS, NULL);
 }
 
 const command command_completion = {
     .name = "completion",
-    .summary = "Prints what makes a shell complete helio's command lines",
+    .summary = "Prints a script that makes a shell complete helio's command lines",
     .description =
         "SHELL is bash, fish or zsh. 'make install' puts all three where these shells look for them; without\n"
         "that, bash takes it from: source <(helio completion bash)",
     .operands = "SHELL",
     .operand_words = "bash|fish|zsh",
+    .missing = "which shell? One of bash, fish and zsh",
     .run = run_completion,
 };

@@ -10,7 +10,6 @@
 
 #include "data_sources.h"
 #include "output.h"
-#include "runtime/nearest.h"
 
 int data_count(char *const *list) {
   int count = 0;
@@ -18,16 +17,15 @@ int data_count(char *const *list) {
   return count;
 }
 
-int data_check_name(const char *path, const char *name) {
+int data_check_name(const char *path, const char *kind, const char *name) {
   char **names = helio_data_names();
   if (!names) return command_library_failure(path);
   int count = data_count(names), status = EXIT_SUCCESS;
   bool known = false;
   for (int i = 0; i < count; i++) known |= strcmp(names[i], name) == 0;
-  bool near = hi_nearest(name, (const char *const *)names, count);
-  if (!known && near) status = command_unknown(path, "set of data", name, (const char *const *)names, count);
-  if (!known && !near) {
-    status = command_usage_error(path, "unknown set of data '%s'; 'helio data list' lists those that there are", name);
+  if (!known) {
+    status = command_unknown(path, kind, name, (const char *const *)names, count,
+                             "'helio data list' lists the sets that there are");
   }
   free(names);
   return status;
@@ -40,16 +38,16 @@ int data_check_name(const char *path, const char *name) {
 enum { DATA, JSON };
 
 static const command_option options[] = {
-    [DATA] = {"data", "FOLDER", NULL, "look here first"},
+    [DATA] = {"data", "DIR", NULL, "look here first"},
     [JSON] = {"json", NULL, NULL, "print JSON"},
     {0},
 };
 
-/* The files of a set where they are, NULL: not found, and no error is pending. */
-static char **find(const char *set, const char *folder) {
-  helio_error ignored;
+/* The files of a set where they are, NULL: not found or not whole, with what the library says of it in `error`, and
+ * none is pending. */
+static char **find(const char *set, const char *folder, helio_error *error) {
   char **files = helio_data_files(set, folder);
-  if (!files) helio_error_take(&ignored);
+  if (!files) helio_error_take(error);
   return files;
 }
 
@@ -82,7 +80,8 @@ static json_t *source_json(const data_source *source) {
 static json_t *set_json(const char *set, const char *folder) {
   json_t *object = json_object(), *found = json_array(), *known = json_array();
   const data_source *source;
-  char **files = find(set, folder);
+  helio_error error;
+  char **files = find(set, folder, &error);
   for (int i = 0; files && files[i]; i++) {
     json_t *file = json_object();
     output_set(file, "path", output_text(files[i]));
@@ -121,11 +120,12 @@ static void add_rows(output_table *table, const char *set, const char *folder) {
       output_cell(table, "%s", source->files[i].sha256);
     }
   }
-  char **files = find(set, folder);
+  helio_error error = {.message = ""};
+  char **files = find(set, folder, &error);
   for (int i = 0; files && files[i]; i++) {
     output_note(table, "found: %s (%s)", files[i], output_bytes(text, file_bytes(files[i])));
   }
-  if (!files) output_note(table, "not found");
+  if (!files) output_note(table, "%s", error.status == HELIO_BAD_DATA ? error.message : "not found");
   free(files);
 }
 
@@ -139,7 +139,7 @@ static void print_text(char *const *sets, char *const *folders, const char *fold
   output_table_print(table);
   printf("\nLooked for in this order, in each place in the folder of the set's name first:\n");
   for (; *folders; folders++) printf("    %s\n", *folders);
-  printf("'helio data get SET' downloads a set; with --from FOLDER it takes files that are there.\n");
+  printf("'helio data get SET' downloads a set; with --from DIR it takes files that are there.\n");
 }
 
 static int run_list(const command_line *line) {
@@ -154,7 +154,7 @@ static int run_list(const command_line *line) {
 
 const command command_data_list = {
     .name = "list",
-    .summary = "Lists the known sets of data, their files and where they were found",
+    .summary = "Lists the known data sets, their files and where they were found",
     .description = "A set is looked for in the folder given, in HELIO_DATA_DIR, in the cache folder and in Debian's.",
     .options = options,
     .run = run_list,
@@ -168,6 +168,6 @@ static const command *const subcommands[] = {&command_data_list, &command_data_g
 
 const command command_data = {
     .name = "data",
-    .summary = "Lists, gets and shows sets of data",
+    .summary = "Lists, downloads and shows data sets",
     .subcommands = subcommands,
 };

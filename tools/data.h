@@ -12,8 +12,9 @@ extern const command command_data_list;
 extern const command command_data_get;
 extern const command command_data_show;
 
-/* Is this the name of a known set? If not, says so with the nearest one. The exit status. */
-int data_check_name(const char *path, const char *name);
+/* Is this the name of a known set? If not, says so with the nearest one; `kind` is what it might have been, such as
+ * "set of data". The exit status. */
+int data_check_name(const char *path, const char *kind, const char *name);
 
 /* How many texts a list has that the library gave. */
 int data_count(char *const *list);

@@ -75,7 +75,7 @@ static bool describe_safetensors(const char *path, const data_view *view, json_t
 
 /* ---- tables: the columns are the parts ---- */
 
-static bool describe_column(json_t *part, helio_csv *csv, int column, const data_view *view) {
+static void describe_column(json_t *part, helio_csv *csv, int column, const data_view *view) {
   helio_type type = helio_csv_type(csv, column);
   json_t *cells = json_array();
   for (int64_t row = 0; row < helio_csv_rows(csv) && row < view->rows; row++) {
@@ -84,13 +84,12 @@ static bool describe_column(json_t *part, helio_csv *csv, int column, const data
   output_set(part, "cells", cells);
   if (type == 0) {
     output_set(part, "type", output_text("text"));
-    return true;
+    return;
   }
   helio_array *array = helio_csv_column_at(csv, column);
   bool good = array && data_describe_array(part, array, &(data_view){.rows = 0});
   json_object_del(part, "values");
   if (!good) add_error(part);
-  return good;
 }
 
 static bool describe_table(const char *path, const data_view *view, json_t *file) {

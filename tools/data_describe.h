@@ -17,15 +17,13 @@ enum {
   DATA_HISTOGRAM = 256,    /* values that differ, at the most */
 };
 
-/* {"path", "format", "parts": [{"name", "type", "shape", …}, …]}. NULL with the error pending. A member of an archive
- * that cannot be read has an "error" instead of its contents. */
+/* {"path", "format", "parts": [{"name", "type", "shape", …}, …]}. NULL with the error pending, or with none: then the
+ * file has no format that is known. A member of an archive that cannot be read has an "error" instead of its contents.
+ */
 json_t *data_describe(const char *path, const data_view *view);
 
 /* The pieces, added to an object. False with the error pending. */
 bool data_describe_array(json_t *object, helio_array *array, const data_view *view);
 void data_describe_sequences(json_t *object, const helio_sequences *sequences, const data_view *view);
-
-/* A number for JSON, which has no word for those that are not finite: they are texts. */
-json_t *data_number(double value);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* helio data get: brings the files of a known set to the cache folder, or another one. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,17 +12,17 @@
 #include "data.h"
 #include "data/folders.h"
 #include "download.h"
-#include "late.h"
+#include "lazy_libraries.h"
 #include "output.h"
 
 enum { FROM, TO, TIMEOUT, JSON, QUIET };
 
 static const command_option options[] = {
-    [FROM] = {"from", "URL|FOLDER", NULL, "take the files from here"},
-    [TO] = {"to", "FOLDER", NULL, "put them into the folder of the set's name here"},
-    [TIMEOUT] = {"timeout", "SECONDS", NULL, "give up after so long without a byte; 30 unless given"},
+    [FROM] = {"from", "URL|DIR", NULL, "take the files from here"},
+    [TO] = {"to", "DIR", NULL, "put them into the folder of the set's name here"},
+    [TIMEOUT] = {"timeout", "SECONDS", NULL, "give up after this long without data (default: 30)"},
     [JSON] = {"json", NULL, NULL, "print JSON"},
-    [QUIET] = {"quiet", NULL, NULL, "print nothing but errors"},
+    [QUIET] = {"quiet", NULL, NULL, "print nothing but errors and what --json asks for"},
     {0},
 };
 
@@ -63,7 +62,7 @@ static void report(request *self, const char *path, const char *status, const do
 }
 
 static int finish(request *self) {
-  if (self->line->values[JSON] && !self->line->values[QUIET]) {
+  if (self->line->values[JSON]) {
     json_t *object = json_object();
     output_set(object, "name", output_text(self->set));
     output_set(object, "files", json_incref(self->results));
@@ -78,12 +77,8 @@ static int finish(request *self) {
 
 static bool verify_path(const char *set, const char *path, download *job) {
   const data_file *expected = data_file_named(set, data_base_name(path));
-  int descriptor = expected ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
   *job = (download){.path = path};
-  if (descriptor < 0) return false;
-  bool good = checksum_verify(descriptor, expected, &job->sum) && job->sum.good;
-  close(descriptor);
-  return good;
+  return expected && checksum_is_good(path, expected, &job->sum);
 }
 
 /* Whether all files of the set are found where the library looks, and are right. */
@@ -108,13 +103,11 @@ static void warn_of_others(const request *self) {
   size_t length = strlen(self->folder);
   bool same = files && strncmp(files[0], self->folder, length) == 0 && files[0][length] == '/';
   if (!files) helio_error_take(&ignored);
-  if (!same && !self->line->values[QUIET]) {
-    fflush(stdout);
-    if (self->line->values[TO]) {
-      fprintf(stderr, "%s: HELIO_DATA_DIR=%s makes programs find it\n", self->line->path, self->line->values[TO]);
-    } else if (files) {
-      fprintf(stderr, "%s: warning: programs find %s first\n", self->line->path, files[0]);
-    }
+  bool wanted = !same && !self->line->values[QUIET];
+  if (wanted && self->line->values[TO]) {
+    command_tell(self->line->path, "HELIO_DATA_DIR=%s makes programs find it", self->line->values[TO]);
+  } else if (wanted && files) {
+    command_tell(self->line->path, "warning: programs find %s first", files[0]);
   }
   free(files);
 }
@@ -128,14 +121,20 @@ static bool exists(const char *folder, const char *name) {
   return snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path && access(path, F_OK) == 0;
 }
 
+/* Is the file in the folder? `found` is the name that it has there, where it may lie unpacked. */
+static bool find_file(const char *folder, const char *name, char found[NAME_MAX]) {
+  snprintf(found, NAME_MAX, "%s", name);
+  if (exists(folder, found)) return true;
+  if (!command_ends_in(name, ".gz")) return false;
+  found[strlen(name) - strlen(".gz")] = '\0';
+  return exists(folder, found);
+}
+
 /* One file. `local` is the folder that the URL stands for, where files may lie unpacked; NULL: it is none. */
 static download_status get_file(request *self, const char *url, const char *local, download *job) {
   char name[NAME_MAX], path[PATH_MAX], whole_url[2 * PATH_MAX];
-  size_t stem = strlen(job->expected->name) - strlen(".gz");
-  snprintf(name, sizeof name, "%s", job->expected->name);
-  if (local && !exists(local, name) && strcmp(name + stem, ".gz") == 0) {
-    name[stem] = '\0';
-    if (!exists(local, name)) name[stem] = '.';
+  if (!local || !find_file(local, job->expected->name, name)) {
+    snprintf(name, sizeof name, "%s", job->expected->name);
   }
   bool slash = *url && url[strlen(url) - 1] == '/';
   if (snprintf(path, sizeof path, "%s/%s", self->folder, name) >= (int)sizeof path ||
@@ -187,10 +186,8 @@ static const data_source *find_form(const request *self, char folder[PATH_MAX]) 
   for (int place = 0; place < 2; place++) {
     if (place == 1) folder[length] = '\0';
     for (int number = 0; (source = data_source_of(self->set, number)); number++) {
-      char stem[NAME_MAX];
-      const char *name = source->files[0].name;
-      snprintf(stem, sizeof stem, "%.*s", (int)(strlen(name) - strlen(".gz")), name);
-      if (exists(folder, name) || (strcmp(name + strlen(stem), ".gz") == 0 && exists(folder, stem))) return source;
+      char name[NAME_MAX];
+      if (find_file(folder, source->files[0].name, name)) return source;
     }
   }
   return NULL;
@@ -228,10 +225,7 @@ static int get_from_folder(request *self, const char *given) {
  */
 
 static int check_places(const command_line *line) {
-  const char *from = line->values[FROM], *to = line->values[TO];
-  if ((from && !*from) || (to && !*to)) {
-    return command_usage_error(line->path, "--%s needs a value", to && !*to ? "to" : "from");
-  }
+  const char *from = line->values[FROM];
   if (!from || !strstr(from, "://")) return EXIT_SUCCESS;
   if (strncmp(from, "http://", 7) == 0 || strncmp(from, "https://", 8) == 0 || strncmp(from, "file://", 7) == 0) {
     return EXIT_SUCCESS;
@@ -249,7 +243,7 @@ static int make_target(request *self) {
   free(cache);
   if (homeless) {
     return command_failure(self->line->path, "there is no cache folder, because neither XDG_CACHE_HOME nor HOME is an "
-                                             "absolute path; --to FOLDER names another one");
+                                             "absolute path; --to DIR names another one");
   }
   if (length >= (int)sizeof self->folder) {
     return command_failure(self->line->path, "cannot make the folder %s: %s", self->folder, strerror(ENAMETOOLONG));
@@ -274,17 +268,13 @@ static int get(request *self) {
 static int run_get(const command_line *line) {
   request self = {.line = line, .timeout = USUAL_TIMEOUT};
   char message[DOWNLOAD_MESSAGE];
-  if (line->operand_count != 1) {
-    return command_usage_error(line->path, line->operand_count ? "takes one set of data at a time"
-                                                               : "which set of data? 'helio data list' lists them");
-  }
   self.set = line->operands[0];
-  int status = data_check_name(line->path, self.set);
+  int status = data_check_name(line->path, "set of data", self.set);
   if (status == EXIT_SUCCESS) status = command_integer(line, options, TIMEOUT, 1, MOST_TIMEOUT, &self.timeout);
   if (status == EXIT_SUCCESS) status = check_places(line);
   if (status != EXIT_SUCCESS) return status;
   if (!data_source_of(self.set, 0)) return command_failure(line->path, "no source of %s is known", self.set);
-  if (!late_open(message, sizeof message)) return command_failure(line->path, "%s", message);
+  if (!lazy_open(message, sizeof message)) return command_failure(line->path, "%s", message);
   self.results = json_array();
   status = get(&self);
   json_decref(self.results);
@@ -293,13 +283,14 @@ static int run_get(const command_line *line) {
 
 const command command_data_get = {
     .name = "get",
-    .summary = "Brings a known set of data to the cache folder",
+    .summary = "Downloads a known data set to the cache folder",
     .description =
-        "Downloads what is not there yet, goes on where an earlier attempt ended, and keeps a file only if its\n"
+        "Downloads missing files, continues where an earlier attempt ended, and keeps a file only if its\n"
         "SHA-256 is right. --from takes another place that has the same files: http://, https://, file:// or\n"
         "a folder.",
     .operands = "NAME",
     .operand_words = DATA_WORDS,
+    .missing = "which set of data? 'helio data list' lists them",
     .options = options,
     .run = run_get,
 };

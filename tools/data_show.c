@@ -15,9 +15,9 @@
 enum { DATA, ROWS, NO_HEADER, JSON };
 
 static const command_option options[] = {
-    [DATA] = {"data", "FOLDER", NULL, "look here first for the files of a known set"},
-    [ROWS] = {"rows", "N", NULL, "rows to show of each array; 5 unless given"},
-    [NO_HEADER] = {"no-header", NULL, NULL, "the first line of a table is not the names of its columns"},
+    [DATA] = {"data", "DIR", NULL, "look here first for the files of a known set"},
+    [ROWS] = {"rows", "COUNT", NULL, "rows of each array to show (default: 5)"},
+    [NO_HEADER] = {"no-header", NULL, NULL, "the first line of a table is data, not the names of its columns"},
     [JSON] = {"json", NULL, NULL, "print JSON"},
     {0},
 };
@@ -251,19 +251,20 @@ static int show_set(const command_line *line, const char *name, const data_view 
   return status;
 }
 
-static int no_such_file(const command_line *line, const char *word, char **names) {
+static int no_such_file(const command_line *line, const char *word, int cause, char **names) {
   const char *nearest = hi_nearest(word, (const char *const *)names, data_count(names));
   if (nearest) {
     return command_failure(line->path, "%s: %s, nor is it a known set of data; did you mean '%s'?", word,
-                           strerror(ENOENT), nearest);
+                           strerror(cause), nearest);
   }
-  return command_failure(line->path, "%s: %s, nor is it a known set of data", word, strerror(ENOENT));
+  return command_failure(line->path, "%s: %s, nor is it a known set of data", word, strerror(cause));
 }
 
 /* A file, or a known set if there is no file of this name; a folder of that name is no file. */
 static int show(const command_line *line, const char *word, const data_view *view, json_t *files) {
   struct stat about;
   bool known = false, there = stat(word, &about) == 0;
+  int cause = errno;
   if (there && !S_ISDIR(about.st_mode)) return show_file(line, word, view, files);
   char **names = helio_data_names();
   if (!names) return command_library_failure(line->path);
@@ -274,29 +275,17 @@ static int show(const command_line *line, const char *word, const data_view *vie
   } else if (there) {
     status = command_failure(line->path, "%s is a folder; which file of it?", word);
   } else {
-    status = no_such_file(line, word, names);
+    status = no_such_file(line, word, cause, names);
   }
   free(names);
   return status;
 }
 
-static int read_rows(const command_line *line, int *rows) {
-  const char *text = line->values[ROWS];
-  char *end = NULL;
-  *rows = USUAL_ROWS;
-  if (!text) return EXIT_SUCCESS;
-  errno = 0;
-  long number = strtol(text, &end, 10);
-  *rows = (int)number;
-  if (end != text && !*end && !errno && number >= 0 && number <= MOST_ROWS) return EXIT_SUCCESS;
-  return command_usage_error(line->path, "--rows takes a number from 0 to %d, not '%s'", MOST_ROWS, text);
-}
-
 static int run_show(const command_line *line) {
-  data_view view = {.no_header = line->values[NO_HEADER] != NULL};
-  if (line->operand_count == 0) return command_usage_error(line->path, "which file?");
-  int status = read_rows(line, &view.rows);
+  int64_t rows = USUAL_ROWS;
+  int status = command_integer(line, options, ROWS, 0, MOST_ROWS, &rows);
   if (status != EXIT_SUCCESS) return status;
+  data_view view = {.rows = (int)rows, .no_header = line->values[NO_HEADER] != NULL};
   json_t *files = json_array();
   for (int i = 0; i < line->operand_count; i++) {
     int one = show(line, line->operands[i], &view, files);
@@ -309,12 +298,13 @@ static int run_show(const command_line *line) {
 
 const command command_data_show = {
     .name = "show",
-    .summary = "Shows what is in a file of data: shapes, types, a few rows, how often each label comes",
+    .summary = "Shows what is in a data file: shapes, types, a few rows, how often each label occurs",
     .description =
         "Reads IDX (plain or .gz), .npy, .npz, .csv, .tsv and .safetensors. The name of a known set stands for\n"
         "its files.",
     .operands = "FILE...",
     .operand_words = DATA_WORDS,
+    .missing = "which file? It may also be a set that 'helio data list' lists",
     .options = options,
     .run = run_show,
 };

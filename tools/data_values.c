@@ -11,13 +11,10 @@ enum {
   MOST_RANGE = 1 << 16, /* from the least to the largest value of a histogram */
 };
 
-json_t *data_number(double value) {
+/* JSON has no word for numbers that are not finite: they are texts. */
+static json_t *number_json(double value) {
   if (isfinite(value)) return json_real(value);
   return json_string(isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
-}
-
-static bool is_integer(helio_type type) {
-  return type == HELIO_INT32 || type == HELIO_INT64 || type == HELIO_UINT8 || type == HELIO_BOOL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -30,7 +27,7 @@ static json_t *values_json(helio_array *array, int64_t first, int64_t count) {
   const void *data = helio_array_data(array);
   bool whole = helio_array_type(array) == HELIO_INT64;
   for (int64_t i = first; i < first + count; i++) {
-    output_append(list, whole ? json_integer(((const int64_t *)data)[i]) : data_number(((const double *)data)[i]));
+    output_append(list, whole ? json_integer(((const int64_t *)data)[i]) : number_json(((const double *)data)[i]));
   }
   return list;
 }
@@ -46,9 +43,9 @@ static void add_extremes(json_t *row, helio_array *array, int64_t first, int64_t
     sum += value;
   }
   output_set(row, "count", json_integer(count));
-  output_set(row, "least", data_number(least));
-  output_set(row, "largest", data_number(largest));
-  output_set(row, "mean", data_number(sum / (double)count));
+  output_set(row, "least", number_json(least));
+  output_set(row, "largest", number_json(largest));
+  output_set(row, "mean", number_json(sum / (double)count));
 }
 
 /* The begin of each row, and what may be said of all of it. */
@@ -65,7 +62,7 @@ static json_t *rows_json(helio_array *array, int64_t rows, int64_t columns) {
 
 static bool add_rows(json_t *object, helio_array *array, const data_view *view) {
   helio_shape shape = helio_array_shape(array);
-  helio_type wide = is_integer(helio_array_type(array)) ? HELIO_INT64 : HELIO_FLOAT64;
+  helio_type wide = helio_type_is_integer(helio_array_type(array)) ? HELIO_INT64 : HELIO_FLOAT64;
   int64_t all = shape.rank ? shape.extent[0] : 1, most = shape.rank < 2 ? DATA_VECTOR_VALUES : view->rows;
   int64_t rows = view->rows == 0 ? 0 : all < most ? all : most;
   helio_array *part = shape.rank ? helio_array_part(array, 0, rows) : array;
@@ -155,7 +152,7 @@ bool data_describe_array(json_t *object, helio_array *array, const data_view *vi
   output_set(object, "type", output_text(helio_type_name(helio_array_type(array))));
   output_set(object, "shape", extents);
   if (!add_rows(object, array, view)) return false;
-  return shape.rank != 1 || !is_integer(helio_array_type(array)) || add_histogram(object, array);
+  return shape.rank != 1 || !helio_type_is_integer(helio_array_type(array)) || add_histogram(object, array);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -24,11 +24,11 @@ typedef struct device_list {
 static json_t *properties_json(const helio_device *device) {
   json_t *object = json_object();
   for (const char *const *property = device->properties; property && *property; property++) {
-    json_t *parts = output_split(*property, "=");
-    const char *key = json_string_value(json_array_get(parts, 0));
-    const char *equals = strchr(*property, '=');
-    if (key) output_set(object, key, output_text(equals ? equals + 1 : ""));
-    json_decref(parts);
+    char *key = strdup(*property), *value = key;
+    if (!key) output_out_of_memory();
+    strsep(&value, "=");
+    output_set(object, key, output_text(value ? value : ""));
+    free(key);
   }
   return object;
 }
@@ -103,7 +103,7 @@ static void print_logical(device_list list) {
 }
 
 /* A card that is there but cannot be used must not simply be missing from the list. */
-static void print_absent_backends(void) {
+static void print_other_plugins(void) {
   int count = 0;
   bool first = true;
   const helio_plugin_report *const *reports = helio_plugins(&count);
@@ -131,7 +131,7 @@ static int run_devices(const command_line *line) {
   } else {
     print_physical(physical);
     print_logical(logical);
-    print_absent_backends();
+    print_other_plugins();
   }
   return EXIT_SUCCESS;
 }

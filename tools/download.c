@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 #include <unistd.h>
 
 #include "data/replacement.h"
-#include "late.h"
+#include "lazy_libraries.h"
 #include "output.h"
 #include "progress.h"
 
@@ -57,10 +56,10 @@ static bool accept_begin(transfer *t) {
   struct curl_header *range;
   unsigned long long from = t->first;
   long code = 0;
-  late.curl_easy_getinfo(t->handle, CURLINFO_RESPONSE_CODE, &code);
+  lazy.curl_easy_getinfo(t->handle, CURLINFO_RESPONSE_CODE, &code);
   if (t->first == 0 || code == 0) return true; /* code 0: not HTTP but a file, where curl itself seeks */
   if (code == 206) {
-    if (late.curl_easy_header(t->handle, "Content-Range", 0, CURLH_HEADER, -1, &range) == CURLHE_OK) {
+    if (lazy.curl_easy_header(t->handle, "Content-Range", 0, CURLH_HEADER, -1, &range) == CURLHE_OK) {
       if (sscanf(range->value, "bytes %llu-", &from) != 1) from = t->first + 1;
     }
     t->resume_refused = from != t->first;
@@ -107,25 +106,25 @@ static void set_options(transfer *t) {
   CURL *handle = t->handle;
   char range[32], agent[64];
   snprintf(agent, sizeof agent, "helio/%s", helio_version());
-  late.curl_easy_setopt(handle, CURLOPT_URL, t->job->url);
-  late.curl_easy_setopt(handle, CURLOPT_USERAGENT, agent);
-  late.curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https,file");
-  late.curl_easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  late.curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 1L);
-  late.curl_easy_setopt(handle, CURLOPT_MAXREDIRS, 10L);
-  late.curl_easy_setopt(handle, CURLOPT_FAILONERROR, 1L);
-  late.curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, t->job->timeout);
-  late.curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  late.curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, t->job->timeout);
-  late.curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_bytes);
-  late.curl_easy_setopt(handle, CURLOPT_WRITEDATA, t);
-  late.curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, show_progress);
-  late.curl_easy_setopt(handle, CURLOPT_XFERINFODATA, t);
-  late.curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
-  late.curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, t->error);
+  lazy.curl_easy_setopt(handle, CURLOPT_URL, t->job->url);
+  lazy.curl_easy_setopt(handle, CURLOPT_USERAGENT, agent);
+  lazy.curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https,file");
+  lazy.curl_easy_setopt(handle, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  lazy.curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 1L);
+  lazy.curl_easy_setopt(handle, CURLOPT_MAXREDIRS, 10L);
+  lazy.curl_easy_setopt(handle, CURLOPT_FAILONERROR, 1L);
+  lazy.curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, t->job->timeout);
+  lazy.curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
+  lazy.curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, t->job->timeout);
+  lazy.curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_bytes);
+  lazy.curl_easy_setopt(handle, CURLOPT_WRITEDATA, t);
+  lazy.curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, show_progress);
+  lazy.curl_easy_setopt(handle, CURLOPT_XFERINFODATA, t);
+  lazy.curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+  lazy.curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, t->error);
   if (t->first == 0) return;
   snprintf(range, sizeof range, "%" PRIu64 "-", t->first);
-  late.curl_easy_setopt(handle, CURLOPT_RANGE, range);
+  lazy.curl_easy_setopt(handle, CURLOPT_RANGE, range);
 }
 
 static download_status cannot_write(download *job, const char *part, int cause) {
@@ -144,7 +143,7 @@ static void explain_part(transfer *t) {
 
 static download_status explain_http(transfer *t) {
   long code = 0;
-  late.curl_easy_getinfo(t->handle, CURLINFO_RESPONSE_CODE, &code);
+  lazy.curl_easy_getinfo(t->handle, CURLINFO_RESPONSE_CODE, &code);
   t->resume_refused = code == 416;
   /* Stores that do not tell strangers what they have say 403 for 404. */
   bool absent = code == 403 || code == 404 || code == 410;
@@ -155,7 +154,7 @@ static download_status explain_http(transfer *t) {
 /* What curl's answer means to the user. */
 static download_status explain(transfer *t, CURLcode code) {
   download *job = t->job;
-  const char *why = t->error[0] ? t->error : late.curl_easy_strerror(code);
+  const char *why = t->error[0] ? t->error : lazy.curl_easy_strerror(code);
   switch (code) {
   case CURLE_HTTP_RETURNED_ERROR:
     return explain_http(t);
@@ -167,7 +166,7 @@ static download_status explain(transfer *t, CURLcode code) {
   case CURLE_COULDNT_CONNECT:
     return fail(
         job, DOWNLOAD_FAILED,
-        "%s: no connection: %s. Is there a network? Files that this machine has already are taken by --from FOLDER",
+        "%s: no connection: %s. Is there a network? Files that this machine has already are taken by --from DIR",
         job->url, why);
   case CURLE_OPERATION_TIMEDOUT:
     return fail(job, DOWNLOAD_FAILED, "%s: timed out, nothing came for %ld seconds: %s", job->url, job->timeout, why);
@@ -196,16 +195,16 @@ static download_status run_transfer(transfer *t) {
   if (ftruncate(t->descriptor, (off_t)t->first) != 0 || lseek(t->descriptor, (off_t)t->first, SEEK_SET) < 0) {
     return cannot_write(t->job, t->part, errno);
   }
-  t->handle = late.curl_easy_init();
+  t->handle = lazy.curl_easy_init();
   if (!t->handle) return fail(t->job, DOWNLOAD_FAILED, "libcurl cannot be started");
   set_options(t);
   progress_begin(&t->line, data_base_name(t->job->path), t->job->show_progress);
   progress_start(&t->line, t->first);
-  CURLcode code = late.curl_easy_perform(t->handle);
+  CURLcode code = lazy.curl_easy_perform(t->handle);
   progress_end(&t->line);
   t->job->resumed = t->first;
   download_status status = code == CURLE_OK ? DOWNLOAD_DONE : explain(t, code);
-  late.curl_easy_cleanup(t->handle);
+  lazy.curl_easy_cleanup(t->handle);
   return status;
 }
 
@@ -293,25 +292,16 @@ static download_status put_in_place(transfer *t) {
   return DOWNLOAD_DONE;
 }
 
-static bool is_already_there(download *self) {
-  int descriptor = open(self->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return false;
-  bool good = checksum_verify(descriptor, self->expected, &self->sum) && self->sum.good;
-  close(descriptor);
-  return good;
-}
-
 download_status download_run(download *self) {
   char part[PATH_MAX];
   struct timespec begin, end;
   struct stat about;
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  if (is_already_there(self)) return DOWNLOAD_ALREADY_THERE;
+  if (checksum_is_good(self->path, self->expected, &self->sum)) return DOWNLOAD_ALREADY_THERE;
   if (snprintf(part, sizeof part, "%s.part", self->path) >= (int)sizeof part) {
     return fail(self, DOWNLOAD_FAILED, "%s: the path is too long", self->path);
   }
-  if (late.curl_global_init(CURL_GLOBAL_DEFAULT)) return fail(self, DOWNLOAD_FAILED, "libcurl cannot be started");
-  signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of write() then, not the end */
+  if (lazy.curl_global_init(CURL_GLOBAL_DEFAULT)) return fail(self, DOWNLOAD_FAILED, "libcurl cannot be started");
   transfer t = {.job = self, .part = part, .descriptor = open_part(self, part)};
   if (t.descriptor < 0) return DOWNLOAD_FAILED;
   download_status status = fill_part(&t);

@@ -30,7 +30,7 @@ typedef struct download {
 } download;
 
 /* A message belongs to the two statuses that are failures. What has come is kept for another attempt, except for a file
- * that came whole and is wrong: that one is removed. The libraries of late.h must be open. */
+ * that came whole and is wrong: that one is removed. The libraries of lazy_libraries.h must be open. */
 download_status download_run(download *self);
 
 /* The form of a folder's absolute path that download_run() takes; to be freed with free(). NULL: no memory. */

@@ -64,8 +64,12 @@ static bool can_be_saved_model(const char *file) {
   return !other;
 }
 
+bool model_file_is_architecture(const char *file) {
+  return command_ends_in(file, ".json");
+}
+
 helio_model *model_file_read(const char *file, const char *path) {
-  if (command_ends_in(file, ".json")) return read_architecture(file, path);
+  if (model_file_is_architecture(file)) return read_architecture(file, path);
   if (!command_ends_in(file, ".safetensors") && !can_be_saved_model(file)) {
     refuse(file,
            "this is no model: a .json that Keras' model.to_json() wrote, or a saved model (.safetensors) is needed",

@@ -5,8 +5,11 @@
 
 #include <helio/helio.h>
 
-/* An architecture that Keras has written (.json), with weights drawn anew, or a saved model (any other name). NULL
- * after a message that begins with `path`. */
+/* By its name, is it an architecture that Keras has written (.json), or a saved model (any other)? */
+bool model_file_is_architecture(const char *file);
+
+/* The model: of an architecture with weights drawn anew, of a saved model with its own. NULL after a
+ * message that begins with `path`. */
 helio_model *model_file_read(const char *file, const char *path);
 
 #endif

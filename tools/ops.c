@@ -182,7 +182,7 @@ static int run_ops(const command_line *line) {
 
 const command command_ops = {
     .name = "ops",
-    .summary = "Lists the operations with their attributes, and which backend has them in which types",
+    .summary = "Lists the operations with their attributes, and which backend supports them for which types",
     .options = options,
     .run = run_ops,
 };

@@ -20,7 +20,7 @@ struct output_table {
   entry *entries;
 };
 
-static void out_of_memory(void) {
+void output_out_of_memory(void) {
   fprintf(stderr, "helio: out of memory\n");
   exit(EXIT_FAILURE);
 }
@@ -31,7 +31,7 @@ static void out_of_memory(void) {
 
 output_table *output_table_new(int columns) {
   output_table *table = calloc(1, sizeof *table);
-  if (!table) out_of_memory();
+  if (!table) output_out_of_memory();
   table->columns = columns;
   return table;
 }
@@ -40,7 +40,7 @@ static void add(output_table *table, bool is_note, const char *format, va_list a
   if (table->count == table->room) {
     table->room = table->room ? 2 * table->room : 64;
     entry *grown = realloc(table->entries, (size_t)table->room * sizeof *grown);
-    if (!grown) out_of_memory();
+    if (!grown) output_out_of_memory();
     table->entries = grown;
   }
   va_list again;
@@ -48,7 +48,7 @@ static void add(output_table *table, bool is_note, const char *format, va_list a
   int length = vsnprintf(NULL, 0, format, again);
   va_end(again);
   char *text = malloc((size_t)length + 1);
-  if (!text) out_of_memory();
+  if (!text) output_out_of_memory();
   vsnprintf(text, (size_t)length + 1, format, arguments);
   table->entries[table->count++] = (entry){text, is_note};
 }
@@ -125,7 +125,7 @@ static void print_last(const output_table *table, const int *widths, const char 
 
 void output_table_print(output_table *table) {
   int *widths = calloc((size_t)table->columns, sizeof *widths);
-  if (!widths) out_of_memory();
+  if (!widths) output_out_of_memory();
   measure_columns(table, widths);
   int column = 0, owed = 0; /* spaces are printed only when something follows, so that no line ends in them */
   for (int i = 0; i < table->count; i++) {
@@ -210,7 +210,7 @@ json_t *output_text(const char *text) {
   json_t *value = json_string(text);
   if (value) return value;
   char *plain = malloc(strlen(text) + 1), *to = plain;
-  if (!plain) out_of_memory();
+  if (!plain) output_out_of_memory();
   for (const char *from = text; *from; from++) *to++ = (unsigned char)*from < 0x80 ? *from : '?';
   *to = '\0';
   value = json_string(plain);
@@ -223,23 +223,27 @@ json_t *output_split(const char *text, const char *separator) {
   while (*text) {
     const char *end = strstr(text, separator);
     size_t length = end ? (size_t)(end - text) : strlen(text);
-    output_append(parts, json_stringn(text, length));
+    char *part = strndup(text, length);
+    if (!part) output_out_of_memory();
+    output_append(parts, output_text(part));
+    free(part);
     text += length + (end ? strlen(separator) : 0);
   }
   return parts;
 }
 
 void output_set(json_t *object, const char *key, json_t *value) {
-  if (json_object_set_new(object, key, value) != 0) out_of_memory();
+  if (json_object_set_new(object, key, value) != 0) output_out_of_memory();
 }
 
 void output_append(json_t *array, json_t *value) {
-  if (json_array_append_new(array, value) != 0) out_of_memory();
+  if (json_array_append_new(array, value) != 0) output_out_of_memory();
 }
 
 void output_json(json_t *value) {
   /* A failure to write is found by output_finish(). */
-  if (json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) != 0 && !ferror(stdout)) out_of_memory();
+  if (json_dumpf(value, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) != 0 && !ferror(stdout))
+    output_out_of_memory();
   printf("\n");
   json_decref(value);
 }

@@ -7,6 +7,8 @@
 #include <helio/helio.h>
 #include <jansson.h>
 
+_Noreturn void output_out_of_memory(void); /* says so and exits */
+
 /* A table is filled cell by cell, row by row; the first row is its head. A note is a line of its own below a row and
  * counts for no column's width. */
 typedef struct output_table output_table;

@@ -120,7 +120,7 @@ static bool inspect_in_child(const char *path, helio_plugin_report *report) {
  * and a later one that could be opened and has the name too is not even probed. */
 static bool took_its_name(const helio_plugin_report *report) {
   return report->status == HELIO_PLUGIN_USABLE || report->status == HELIO_PLUGIN_NO_DEVICES ||
-         report->status == HELIO_PLUGIN_INIT_FAILED;
+         report->status == HELIO_PLUGIN_NO_USE || report->status == HELIO_PLUGIN_INIT_FAILED;
 }
 
 static bool could_be_opened(const helio_plugin_report *report) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* helio predict: what a saved model says of each input. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
-#include "goal.h"
+#include "objective.h"
 #include "output.h"
 #include "saved_model.h"
 
@@ -13,11 +14,11 @@ enum { RECIPE, DATA, COUNT, BATCH, DEVICE, JSON };
 
 static const command_option options[] = {
     [RECIPE] = {"recipe", "NAME", RECIPE_WORDS,
-                "take inputs as this recipe does; unless given, the one it was trained by"},
-    [DATA] = {"data", "DIR|FILE", NULL, "where the recipe's samples are, a file of inputs, or a set's name"},
-    [COUNT] = {"count", "N", NULL, "of the first N inputs only"},
-    [BATCH] = {"batch", "COUNT", NULL, "samples of a batch (256)"},
-    [DEVICE] = {"device", "NAME", NULL, "run on this device, not on the preferred one"},
+                "take inputs as this recipe does (default: the one that trained the model)"},
+    [DATA] = {"data", "DIR|FILE", NULL, "folder of the recipe's samples, a file of inputs, or a known set"},
+    [COUNT] = {"count", "COUNT", NULL, "the first COUNT inputs only"},
+    [BATCH] = {"batch", "COUNT", NULL, "batch size (default: 256)"},
+    [DEVICE] = {"device", "NAME", NULL, "run on this device instead of the preferred one"},
     [JSON] = {"json", NULL, NULL, "print JSON"},
     {0},
 };
@@ -25,38 +26,45 @@ static const command_option options[] = {
 /* ---- inputs ---- */
 
 static int take_inputs(const command_line *line, saved_model *m, int64_t count) {
-  lesson *l = &m->lesson;
+  sample_set *set = &m->samples;
   bool of_recipe = false;
-  int status = saved_model_take(m, line->values[DATA], lesson_read_inputs, line->path, &of_recipe);
+  int status = saved_model_take(m, line->values[DATA], sample_set_read_inputs, line->path, &of_recipe);
   if (status) return status;
-  if (!l->test_x) l->test_x = l->x;
-  if (count && count < lesson_count(l->test_x)) l->test_x = helio_array_part(l->test_x, 0, count);
-  return l->test_x ? EXIT_SUCCESS : command_library_failure(line->path);
+  if (count && count < sample_set_count(set->test_x)) set->test_x = helio_array_part(set->test_x, 0, count);
+  return set->test_x ? EXIT_SUCCESS : command_library_failure(line->path);
 }
 
 /* ---- answers ---- */
 
 enum { VALUES, CLASSES, YES_OR_NO };
 
-/* What the numbers of a sample are, by the model's last layer; −1 with the error pending. */
-static int kind_of(helio_model *model, int64_t width) {
-  char *activation = goal_activation(model);
+static int64_t width_of(const helio_array *answers) {
+  return sample_set_count(answers) ? helio_array_elements(answers) / sample_set_count(answers) : 0;
+}
+
+/* What the numbers of a sample are, by the model's last layer; −1 with the error pending. Where there are classes at
+ * several places of a sample, it has none itself. */
+static int kind_of(helio_model *model, const helio_array *answers) {
+  char *activation = objective_activation(model);
   int kind = activation ? VALUES : -1;
-  if (activation && strcmp(activation, "softmax") == 0) kind = CLASSES;
-  if (activation && strcmp(activation, "sigmoid") == 0 && width == 1) kind = YES_OR_NO;
+  if (activation && strcmp(activation, "softmax") == 0 && helio_array_shape(answers).rank == 2) kind = CLASSES;
+  if (activation && strcmp(activation, "sigmoid") == 0 && width_of(answers) == 1) kind = YES_OR_NO;
   free(activation);
   return kind;
 }
 
 typedef struct answer {
-  int64_t class;
+  int64_t class; /* −1: none, where there is a number that is none */
   double probability;
 } answer;
 
 static answer answer_of(const float *numbers, int64_t width, int kind) {
   answer a = {0, numbers[0]};
-  if (kind == YES_OR_NO) return numbers[0] > 0.5f ? (answer){1, numbers[0]} : (answer){0, 1 - numbers[0]};
-  for (int64_t i = 1; i < width; i++) {
+  if (kind == YES_OR_NO && !isnan(numbers[0])) {
+    return numbers[0] > 0.5f ? (answer){1, numbers[0]} : (answer){0, 1 - numbers[0]};
+  }
+  for (int64_t i = 0; i < width; i++) {
+    if (isnan(numbers[i])) return (answer){-1, NAN};
     if (numbers[i] > a.probability) a = (answer){i, numbers[i]};
   }
   return a;
@@ -71,7 +79,7 @@ static json_t *row_json(const float *numbers, int64_t width, int kind) {
     return row;
   }
   answer a = answer_of(numbers, width, kind);
-  output_set(row, "class", json_integer(a.class));
+  output_set(row, "class", a.class < 0 ? json_null() : json_integer(a.class));
   output_set(row, "probability", output_number(a.probability));
   return row;
 }
@@ -79,13 +87,14 @@ static json_t *row_json(const float *numbers, int64_t width, int kind) {
 static void print_row(int64_t index, const float *numbers, int64_t width, int kind) {
   answer a = answer_of(numbers, width, kind);
   printf("%5lld", (long long)index);
-  if (kind != VALUES) printf("  %5lld  %11.4f", (long long)a.class, a.probability);
-  for (int64_t i = 0; kind == VALUES && i < width; i++) printf("  %.6g", numbers[i]);
+  if (kind != VALUES && a.class < 0) printf("  %5s  %11s", "-", "-");
+  if (kind != VALUES && a.class >= 0) printf("  %5lld  %11.4f", (long long)a.class, a.probability);
+  for (int64_t i = 0; kind == VALUES && i < width; i++) printf("  %.6g", output_unsigned_nan(numbers[i]));
   printf("\n");
 }
 
 static void print(helio_array *answers, int kind, bool json) {
-  int64_t rows = lesson_count(answers), width = rows ? helio_array_elements(answers) / rows : 0;
+  int64_t rows = sample_set_count(answers), width = width_of(answers);
   const float *numbers = helio_array_data(answers);
   json_t *list = json ? json_array() : NULL;
   if (!json) puts(kind == VALUES ? "input  value" : "input  class  probability");
@@ -99,15 +108,25 @@ static void print(helio_array *answers, int kind, bool json) {
   if (json) output_json(list);
 }
 
+static void warn_if_not_finite(const helio_array *answers, const char *path) {
+  const float *numbers = helio_array_data(answers);
+  for (int64_t i = 0; i < helio_array_elements(answers); i++) {
+    if (isfinite(numbers[i])) continue;
+    command_tell(path, "warning: some answers are no numbers: the model or the data have some that are none");
+    return;
+  }
+}
+
 static int predict(const command_line *line, saved_model *m, int64_t batch, int64_t count) {
-  lesson *l = &m->lesson;
+  sample_set *set = &m->samples;
   int status = take_inputs(line, m, count);
   if (status) return status;
-  helio_array *answers = helio_predict(m->model, lesson_batches(l, l->test_x, NULL, batch, 0));
+  helio_array *answers = helio_predict(m->model, sample_set_batches(set, set->test_x, NULL, batch, 0));
   answers = answers ? helio_array_cast(answers, HELIO_FLOAT32) : NULL;
-  int kind = answers ? kind_of(m->model, helio_array_elements(answers) / lesson_count(answers)) : -1;
+  int kind = answers ? kind_of(m->model, answers) : -1;
   if (kind < 0) return command_library_failure(line->path);
   print(answers, kind, line->values[JSON]);
+  warn_if_not_finite(answers, line->path);
   return EXIT_SUCCESS;
 }
 
@@ -127,13 +146,13 @@ static int run_predict(const command_line *line) {
 
 const command command_predict = {
     .name = "predict",
-    .summary = "Tells the class of each input, by a saved model",
+    .summary = "Predicts the class of each input with a saved model",
     .description =
-        "Inputs are those of a file (IDX, .npy, .npz with x_test or x, .csv, .tsv), the samples for testing of a\n"
-        "known set, or of the recipe that the model was trained by. Bytes of a file are taken for pixels, that is\n"
-        "divided by 255, where a recipe's model takes pixels, else as they are. Of a model that gives no\n"
-        "probabilities the values are printed.",
+        "Inputs are those of a file (IDX, .npy, .npz with x_test, x_val or x, .csv, .tsv), or the test samples of a\n"
+        "known set or of the model's recipe. Bytes are scaled as in the training. If the model gives no\n"
+        "probabilities, or several classes for each input, the values are printed.",
     .operands = "FILE",
+    .missing = SAVED_MODEL_MISSING,
     .options = options,
     .run = run_predict,
 };

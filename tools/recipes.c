@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
-#include "runtime/nearest.h"
+#include "table_file.h"
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Images of 28 × 28 bytes, 10 classes
@@ -18,15 +19,15 @@
  * 4096. It is faster, too. */
 enum { AT_A_TIME = 256 };
 
-static bool take_images(lesson *l, const helio_samples *train, const helio_samples *test) {
-  *l = (lesson){.y = train->y, .test_y = test->y, .type = HELIO_FLOAT32, .divisor = 255};
-  l->x = helio_array_reshape(train->x, HELIO_SHAPE(-1, 28, 28, 1));
-  l->test_x = helio_array_reshape(test->x, HELIO_SHAPE(-1, 28, 28, 1));
-  return l->x && l->test_x;
+static bool take_images(sample_set *set, const helio_samples *train, const helio_samples *test) {
+  *set = (sample_set){.y = train->y, .test_y = test->y, .type = HELIO_FLOAT32, .divisor = 255};
+  set->x = helio_array_reshape(train->x, HELIO_SHAPE(-1, 28, 28, 1));
+  set->test_x = helio_array_reshape(test->x, HELIO_SHAPE(-1, 28, 28, 1));
+  return set->x && set->test_x;
 }
 
-static helio_model *make_image_model(const char *name, const lesson *l) {
-  (void)l;
+static helio_model *make_image_model(const char *name, const sample_set *set) {
+  (void)set;
   return helio_sequential({helio_conv2d(16, 3, .activation = HELIO_RELU), helio_max_pool2d(),
                            helio_conv2d(32, 3, .activation = HELIO_RELU), helio_max_pool2d(), helio_flatten(),
                            helio_dense(10, .activation = HELIO_SOFTMAX)},
@@ -39,16 +40,16 @@ static helio_model *make_image_model(const char *name, const lesson *l) {
 
 enum { TEXT_WORDS = 300, TOPICS = 46, REUTERS_WORDS = 30982 }; /* as many as the whole set has */
 
-static bool take_texts(lesson *l, const helio_samples *train, const helio_samples *test) {
+static bool take_texts(sample_set *set, const helio_samples *train, const helio_samples *test) {
   int32_t largest = helio_sequences_largest(train->sequences), other = helio_sequences_largest(test->sequences);
-  *l = (lesson){.y = train->y, .test_y = test->y, .words = (int64_t)(largest > other ? largest : other) + 1};
-  l->x = helio_pad_sequences(train->sequences, TEXT_WORDS);
-  l->test_x = helio_pad_sequences(test->sequences, TEXT_WORDS);
-  return l->x && l->test_x;
+  *set = (sample_set){.y = train->y, .test_y = test->y, .words = (int64_t)(largest > other ? largest : other) + 1};
+  set->x = helio_pad_sequences(train->sequences, TEXT_WORDS);
+  set->test_x = helio_pad_sequences(test->sequences, TEXT_WORDS);
+  return set->x && set->test_x;
 }
 
-static helio_model *make_text_model(const char *name, const lesson *l) {
-  return helio_sequential({helio_embedding(l->words ? l->words : REUTERS_WORDS, 7),
+static helio_model *make_text_model(const char *name, const sample_set *set) {
+  return helio_sequential({helio_embedding(set->words ? set->words : REUTERS_WORDS, 7),
                            helio_conv1d(64, 5, .activation = HELIO_RELU), helio_max_pool1d(2),
                            helio_conv1d(32, 3, .activation = HELIO_RELU), helio_max_pool1d(2), helio_flatten(),
                            helio_dense(TOPICS, .activation = HELIO_SOFTMAX)},
@@ -59,17 +60,18 @@ static helio_model *make_text_model(const char *name, const lesson *l) {
  * A line through (1, 1)
  */
 
-static bool make_points(lesson *l, const helio_samples *train, const helio_samples *test) {
+static bool make_points(sample_set *set, const helio_samples *train, const helio_samples *test) {
   enum { POINTS = 1000 };
   float ones[POINTS];
   (void)train, (void)test;
   for (int i = 0; i < POINTS; i++) ones[i] = 1;
-  *l = (lesson){.x = helio_array_of(ones, HELIO_SHAPE(POINTS, 1)), .y = helio_array_of(ones, HELIO_SHAPE(POINTS, 1))};
-  return l->x && l->y;
+  *set = (sample_set){.x = helio_array_of(ones, HELIO_SHAPE(POINTS, 1)),
+                      .y = helio_array_of(ones, HELIO_SHAPE(POINTS, 1))};
+  return set->x && set->y;
 }
 
-static helio_model *make_line(const char *name, const lesson *l) {
-  (void)l;
+static helio_model *make_line(const char *name, const sample_set *set) {
+  (void)set;
   return helio_sequential({helio_dense(1)}, .input_shape = HELIO_SHAPE(1), .name = name);
 }
 
@@ -83,7 +85,7 @@ const recipe recipes[] = {
      .take = take_images,
      .make_model = make_image_model,
      .optimizer = "adam",
-     .goal = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
+     .objective = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
      .batch = 128,
      .micro_batch = AT_A_TIME,
      .epochs = 10},
@@ -92,7 +94,7 @@ const recipe recipes[] = {
      .take = take_images,
      .make_model = make_image_model,
      .optimizer = "adam",
-     .goal = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
+     .objective = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}},
      .batch = 4096,
      .for_each_replica = true,
      .micro_batch = AT_A_TIME,
@@ -102,7 +104,8 @@ const recipe recipes[] = {
      .take = take_texts,
      .make_model = make_text_model,
      .optimizer = "nadam",
-     .goal = {.loss = "sparse_categorical_crossentropy", .metrics = {"accuracy", "sparse_top_k_categorical_accuracy"}},
+     .objective = {.loss = "sparse_categorical_crossentropy",
+                   .metrics = {"accuracy", "sparse_top_k_categorical_accuracy"}},
      .batch = 32,
      .epochs = 10,
      .buffer = 1000},
@@ -111,7 +114,7 @@ const recipe recipes[] = {
      .make_model = make_line,
      .optimizer = "sgd",
      .rate = 0.2,
-     .goal = {.loss = "mean_squared_error"},
+     .objective = {.loss = "mean_squared_error"},
      .batch = 10,
      .epochs = 2},
     {0},
@@ -135,7 +138,7 @@ static bool same_layers(const helio_model *one, const helio_model *other) {
 
 const recipe *recipe_of_model(const helio_model *model) {
   const recipe *r = recipe_named(helio_layer_name(model));
-  helio_model *made = r ? r->make_model(r->name, &(lesson){0}) : NULL;
+  helio_model *made = r ? r->make_model(r->name, &(sample_set){0}) : NULL;
   bool same = made && same_layers(model, made);
   helio_release(made);
   return same ? r : NULL;
@@ -143,15 +146,14 @@ const recipe *recipe_of_model(const helio_model *model) {
 
 int recipe_unknown(const char *word, const char *path) {
   const char *names[sizeof recipes / sizeof recipes[0]];
-  char list[400] = "";
+  char list[400] = "there are ";
   int count = 0;
   for (; recipes[count].name; count++) {
     size_t length = strlen(list);
     names[count] = recipes[count].name;
     snprintf(list + length, sizeof list - length, "%s%s", count ? ", " : "", names[count]);
   }
-  if (hi_nearest(word, names, count)) return command_unknown(path, "recipe", word, names, count);
-  return command_usage_error(path, "unknown recipe '%s'; there are %s", word, list);
+  return command_unknown(path, "recipe", word, names, count, list);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------
@@ -160,7 +162,20 @@ int recipe_unknown(const char *word, const char *path) {
 
 /* Where data are asked for and are not, those of another place would be a surprise. */
 static int check_place(const recipe *r, const char *data, const char *path) {
-  if (access(data, R_OK) != 0) return command_failure(path, "--data %s: %s", data, strerror(errno));
+  struct stat about;
+  bool file = stat(data, &about) == 0 && S_ISREG(about.st_mode);
+  if (table_file_is(data) || (file && !command_ends_in(data, ".npz"))) {
+    return command_usage_error(path,
+                               "--data %s: a recipe takes the folder in which the files of its set are, or its "
+                               "archive (.npz); other files are for --model",
+                               data);
+  }
+  if (access(data, R_OK) != 0) {
+    return command_failure(path,
+                           "--data %s: %s; it names the folder or the archive of %s, which is looked for in the usual "
+                           "places without it, and which 'helio data get %s' brings",
+                           data, strerror(errno), r->set, r->set);
+  }
   char **files = helio_data_files(r->set, data);
   if (!files) return command_library_failure(path);
   size_t length = strlen(data);
@@ -172,11 +187,11 @@ static int check_place(const recipe *r, const char *data, const char *path) {
                          data);
 }
 
-int recipe_load(const recipe *r, const char *data, lesson *l, const char *path) {
+int recipe_load(const recipe *r, const char *data, sample_set *set, const char *path) {
   helio_samples train = {0}, test = {0};
   if (!r->set && data) return command_usage_error(path, "%s makes its data itself: leave --data out", r->name);
   int status = data ? check_place(r, data, path) : EXIT_SUCCESS;
   if (status != EXIT_SUCCESS) return status;
   if (r->set && helio_load_data(r->set, &train, &test, data) != HELIO_OK) return command_library_failure(path);
-  return r->take(l, &train, &test) ? EXIT_SUCCESS : command_library_failure(path);
+  return r->take(set, &train, &test) ? EXIT_SUCCESS : command_library_failure(path);
 }

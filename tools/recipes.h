@@ -6,7 +6,7 @@
 #ifndef RECIPES_H
 #define RECIPES_H
 
-#include "goal.h"
+#include "objective.h"
 
 /* What a shell offers, and what help says. */
 #define RECIPE_WORDS "fashion-mnist|mnist|reuters|linear"
@@ -22,12 +22,12 @@ typedef struct recipe {
   const char *set; /* of data; NULL: they are made in place */
 
   /* The samples of the set as arrays; `test` has none where they are made in place. False with the error pending. */
-  bool (*take)(lesson *l, const helio_samples *train, const helio_samples *test);
-  helio_model *(*make_model)(const char *name, const lesson *l); /* NULL with the error pending */
+  bool (*take)(sample_set *set, const helio_samples *train, const helio_samples *test);
+  helio_model *(*make_model)(const char *name, const sample_set *set); /* NULL with the error pending */
 
   const char *optimizer;
   double rate; /* 0: the optimizer's own */
-  goal goal;
+  objective objective;
   int64_t batch;
   bool for_each_replica; /* the batch; else it is the global one */
   int64_t micro_batch;   /* samples that a device computes at a time; 0: all of its part */
@@ -47,6 +47,6 @@ int recipe_unknown(const char *word, const char *path);
 
 /* Reads the samples from `data`, a folder or a file, NULL: where sets are looked for. The exit status, after a message
  * that begins with `path`. */
-int recipe_load(const recipe *r, const char *data, lesson *l, const char *path);
+int recipe_load(const recipe *r, const char *data, sample_set *set, const char *path);
 
 #endif

@@ -2,8 +2,6 @@
 /* helio summary: the layers of a model. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "model_file.h"
@@ -12,21 +10,21 @@
 enum { DATA, JSON };
 
 static const command_option options[] = {
-    [DATA] = {"data", "DIR|FILE", NULL, "the recipe's samples, from which a vocabulary follows"},
+    [DATA] = {"data", "DIR|FILE", NULL, "the recipe's samples, which determine the size of a vocabulary"},
     [JSON] = {"json", NULL, NULL, "print the architecture as Keras' model_from_json() takes it"},
     {0},
 };
 
 static int make_recipe(const command_line *line, const recipe *r, helio_model **model) {
-  lesson l = {0};
-  int status = line->values[DATA] ? recipe_load(r, line->values[DATA], &l, line->path) : EXIT_SUCCESS;
+  sample_set set = {0};
+  int status = line->values[DATA] ? recipe_load(r, line->values[DATA], &set, line->path) : EXIT_SUCCESS;
   if (status) return status;
-  *model = r->make_model(r->name, &l);
+  *model = r->make_model(r->name, &set);
   return *model ? EXIT_SUCCESS : command_library_failure(line->path);
 }
 
 static int load_file(const command_line *line, const char *word, helio_model **model) {
-  if (access(word, F_OK) != 0 && !strpbrk(word, "./")) return recipe_unknown(word, line->path);
+  if (command_is_word(word)) return recipe_unknown(word, line->path);
   if (line->values[DATA]) return command_usage_error(line->path, "%s has its layers already: leave --data out", word);
   *model = model_file_read(word, line->path);
   return *model ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -49,10 +47,6 @@ static int print(const command_line *line, helio_model *model) {
 static int run_summary(const command_line *line) {
   helio_model *model = NULL;
   int status = EXIT_FAILURE;
-  if (line->operand_count == 0) return command_usage_error(line->path, "which recipe or file? One is needed");
-  if (line->operand_count > 1) {
-    return command_usage_error(line->path, "one recipe or file at a time; there is '%s' too", line->operands[1]);
-  }
   const recipe *r = recipe_named(line->operands[0]);
   HELIO_POOL {
     status = r ? make_recipe(line, r, &model) : load_file(line, line->operands[0], &model);
@@ -68,6 +62,7 @@ const command command_summary = {
     .description = "A file is a saved model (.safetensors) or an architecture that Keras has written (.json).",
     .operands = "RECIPE|FILE",
     .operand_words = RECIPE_WORDS,
+    .missing = "which recipe or file? One is needed",
     .options = options,
     .run = run_summary,
 };

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "command.h"
 
@@ -38,7 +39,7 @@ static int read_weights(const char *text, double *weights, const char *path) {
     weights[count] = weight;
     at = *end ? end + 1 : end;
   }
-  return count ? EXIT_SUCCESS : command_usage_error(path, "--weights needs a number for each device, as 3,1");
+  return EXIT_SUCCESS;
 }
 
 /* The same words as in the environment, which the library reads when it starts. Of that variable it complains by its
@@ -46,7 +47,6 @@ static int read_weights(const char *text, double *weights, const char *path) {
 static int start(const device_options *o, const char *path) {
   static const char variable[] = "HELIO_LOGICAL_DEVICES: ";
   helio_error error = {.message = ""};
-  if (o->logical && !*o->logical) return command_usage_error(path, "--logical needs a value, as cpu:0=2");
   if (o->logical && setenv("HELIO_LOGICAL_DEVICES", o->logical, 1) != 0) {
     return command_failure(path, "out of memory");
   }
@@ -79,12 +79,17 @@ static int check_one_device(const device_options *o, const names *n, const char 
 
 /* Shares are for as many devices as are named, or as there are. */
 static int check_weights(const device_options *o, const names *n, const double *weights, const char *path) {
-  int devices = n->count ? n->count : preferred_count();
-  if (!o->weights || weights[1] <= 0 || devices > 1) return EXIT_SUCCESS;
-  return command_usage_error(path,
-                             "--weights %s is for several devices, but there is one: --devices names more of them, or "
-                             "--logical cuts one, as cpu:0=2",
-                             o->weights);
+  int devices = n->count ? n->count : preferred_count(), given = 0;
+  while (given < HELIO_MAX_REPLICAS && weights[given] > 0) given++;
+  if (given == 0 || given == devices) return EXIT_SUCCESS;
+  if (devices == 1) {
+    return command_usage_error(path,
+                               "--weights %s is for several devices, but there is one: --devices names more of them, "
+                               "or --logical cuts one, as cpu:0=2",
+                               o->weights);
+  }
+  return command_usage_error(path, "--weights %s: %d given for %d devices; give one for each", o->weights, given,
+                             devices);
 }
 
 static const char *preferred(void) {
@@ -93,10 +98,31 @@ static const char *preferred(void) {
   return list && count > 0 ? list[0]->name : NULL;
 }
 
-static int refuse(const char *path) {
+/* Is there any device of the kind of this name, which is gpu:1 or ends in device:GPU:1? */
+static bool has_kind(const char *name) {
+  int count = 0;
+  const helio_device *const *list = helio_logical_devices(NULL, &count);
+  const char *last = strrchr(name, '/'), *kind = last ? last + 1 : name;
+  if (strncasecmp(kind, "device:", strlen("device:")) == 0) kind += strlen("device:");
+  size_t length = strcspn(kind, ":");
+  for (int i = 0; i < count; i++) {
+    const char *type = list[i]->type, *backend = list[i]->backend;
+    if (strncasecmp(kind, type, length) == 0 && !type[length]) return true;
+    if (strncasecmp(kind, backend, length) == 0 && !backend[length]) return true;
+  }
+  return false;
+}
+
+/* More devices can be cut from one that there is, but none of a kind that is absent. */
+static int refuse(const names *n, const char *path) {
   helio_error error = {.message = ""};
-  bool absent = helio_error_take(&error) == HELIO_NO_DEVICE;
-  return command_failure(path, "%s%s", error.message, absent ? " 'helio devices' lists those that there are" : "");
+  bool absent = helio_error_take(&error) == HELIO_NO_DEVICE, may_cut = n->count > 0;
+  for (int i = 0; i < n->count; i++) may_cut = may_cut && has_kind(n->at[i]);
+  if (!absent) return command_failure(path, "%s", error.message);
+  return command_failure(path, "%s 'helio devices' lists those that there are; %s", error.message,
+                         may_cut
+                             ? "HELIO_LOGICAL_DEVICES, or --logical of 'helio train', makes several of one, as cpu:0=2"
+                             : "'helio plugins' says why there are no others");
 }
 
 static int choose(const device_options *o, const names *n, const char *path, helio_strategy **strategy) {
@@ -110,13 +136,14 @@ static int choose(const device_options *o, const names *n, const char *path, hel
   bool several = asks_for_mirrored(o, n);
   for (int i = 0; i < n->count; i++) options.devices[i] = n->at[i];
   *strategy = several ? helio_mirrored_with(&options) : helio_one_device(n->count ? n->at[0] : preferred());
-  return *strategy ? EXIT_SUCCESS : refuse(path);
+  return *strategy ? EXIT_SUCCESS : refuse(n, path);
 }
 
 int devices_choose_one(const char *device, const char *path, helio_strategy **strategy) {
   if (helio_init() != HELIO_OK) return command_library_failure(path);
+  names n = {.at = {device}, .count = device ? 1 : 0};
   *strategy = helio_one_device(device ? device : preferred());
-  return *strategy ? EXIT_SUCCESS : refuse(path);
+  return *strategy ? EXIT_SUCCESS : refuse(&n, path);
 }
 
 int devices_choose(const device_options *o, const char *path, helio_strategy **strategy) {

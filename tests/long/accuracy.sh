@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Whole trainings by helio train on the real sets reach what TensorFlow reaches: the mean of three seeds is less than one
-# point below its figure, or two deviations of the three, on one device and mirrored on two logical ones. More is no
+# Whole trainings by helio train on the real sets reach what TensorFlow reaches, on one device and mirrored on two logical
+# ones: the mean of three seeds is at most one point below its figure, and their deviation at most one point. More is no
 # failure. The sets are those of HELIO_TEST_DATA or shared/data beside the project (mnist, reuters), and Debian's package
 # dataset-fashion-mnist. Half an hour on two cores; HELIO_TEST_ACCURACY="mnist:4096 reuters:32" takes only these,
 # HELIO_TEST_SEEDS="1" other seeds.
@@ -25,16 +25,18 @@ accuracy() { # last or best
     awk -v which="$1" '{ last = $1; if ($1 > best) best = $1 } END { print which == "best" ? best : last }'
 }
 
-# The mean of the numbers, and whether it is near enough to the figure.
+# The mean of the numbers, and whether it is near enough to the figure. TensorFlow's own runs deviate by 0.004 where they
+# do most (0.923, 0.931, 0.927), so that a point is more than two deviations. Ours must not make room for themselves: a
+# seed that learns nothing widens the deviation, and would pass by it.
 judge() { # figure; numbers on standard input
   awk -v figure="$1" '
-    { n++; sum += $1; squares += $1 * $1 }
+    { n++; sum += $1; number[n] = $1 }
     END {
-      mean = sum / n
-      spread = n > 1 ? sqrt((squares - n * mean * mean > 0 ? squares - n * mean * mean : 0) / (n - 1)) : 0
-      room = 2 * spread > 0.01 ? 2 * spread : 0.01
-      printf "%.4f (deviation %.4f), TensorFlow %.3f\n", mean, spread, figure
-      exit !(n > 0 && mean >= figure - room)
+      mean = n ? sum / n : 0
+      for (i = 1; i <= n; i++) squares += (number[i] - mean) ^ 2
+      deviation = n > 1 ? sqrt(squares / (n - 1)) : 0
+      printf "%.4f (deviation %.4f), TensorFlow %.3f\n", mean, deviation, figure
+      exit !(n > 0 && mean >= figure - 0.01 && deviation <= 0.01)
     }'
 }
 

@@ -10,7 +10,7 @@ for candidate in "clang-format-$version" clang-format; do
   if "$candidate" --version 2>/dev/null | grep -q "version $version\."; then formatter=$candidate; break; fi
 done
 if [ -z "$formatter" ]; then
-  echo "clang-format $version is not installed"
+  echo "SKIP: clang-format $version is not installed"
   exit 77
 fi
 

@@ -8,7 +8,7 @@
 #                                installcheck, where the plugin must be found without being told where
 set -eu
 if [ -n "${HELIO_TEST_SANITIZERS-}" ]; then
-  echo "a program without sanitizers cannot load a library with them"
+  echo "SKIP: a program without sanitizers cannot load a library with them"
   exit 77
 fi
 work=$(mktemp -d)
@@ -35,7 +35,7 @@ if command -v "${PKG_CONFIG:-pkg-config}" >/dev/null; then
     PKG_CONFIG_PATH=$library_folder/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root "${PKG_CONFIG:-pkg-config}" "$@" helio
   }
 else
-  echo "pkg-config is not installed"
+  echo "SKIP: pkg-config is not installed"
   exit 77
 fi
 read -ra flags <<<"$(helio_pc --cflags)"

@@ -89,6 +89,7 @@ expect_error 2 "helio: unknown command 'qqqqqq'; see 'helio --help'" qqqqqq
 expect_error 2 "helio bench: unknown command 'opps'; did you mean 'ops'?" bench opps
 expect_error 2 "helio: unknown command 'plugin'; did you mean 'plugins'?" help plugin
 expect_error 2 "helio devices: unknown option '--jsn'; did you mean '--json'?" devices --jsn
+expect_error 2 "helio train: option '--che' may be --checkpoint, --checkpoint-every" train linear --che 3
 expect_error 2 "helio devices: unknown option '-json'; did you mean '--json'?" devices -json
 expect_error 2 "helio env: unknown option '--markdwon'; did you mean '--markdown'?" env --markdwon=3
 expect_error 2 "helio: unknown option '--versoin'; did you mean '--version'?" --versoin
@@ -106,6 +107,7 @@ expect_error 2 "--batch takes a number from 1 to 1000000, not 'many'" bench data
 expect_error 2 "unknown collective 'locl'; did you mean 'local'?" bench collectives --only locl
 expect_error 2 "helio completion: unknown shell 'bsh'; did you mean 'bash'?" completion bsh
 expect_error 2 "helio completion: which shell?" completion
+expect_error 2 "helio completion: one SHELL at a time; there is 'zsh' too" completion bash zsh
 expect_error 2 "--replicas takes a number from 1 to 64, not '65'" bench training --replicas 65
 
 # --- Listings --------------------------------------------------------------------------------------------------------
@@ -115,6 +117,16 @@ expect_output /physical_device:CPU:0
 expect_output /job:localhost/replica:0/task:0/device:CPU:0
 expect_status 0 devices --type gpu --json
 expect_json "data == {'physical': [], 'logical': []}"
+
+# A file may have a name that is no UTF-8.
+expect_status 0 devices --json
+blas=$(sed -n 's/^ *"blas_library": "\(.*\)",*$/\1/p' "$work/out" | head -n 1)
+if [ -n "$blas" ]; then
+  ln -s "$blas" "$work/"$'b\xff.so'
+  HELIO_CPU_BLAS=$work/$'b\xff.so' expect_status 0 devices --json
+  expect_output "\"blas_library\": \"$work/b?.so\""
+  expect_json "data['physical'][0]['properties']['blas_library'] == '$work/b?.so'"
+fi
 
 export HELIO_LOGICAL_DEVICES="cpu:0=2"
 expect_status 0 devices --json
@@ -280,6 +292,11 @@ echo many | "$helio" bench training --by-line >"$work/out" 2>"$work/err" && fail
 grep -q "should be a number of steps, not 'many'" "$work/err" || fail "--by-line: $(cat "$work/err")"
 expect_status 0 bench training --quick
 expect_output "on 1 device"
+# A set that is smaller than what is asked for is taken as it is, and its samples are those that are counted.
+for measured in data training; do
+  HELIO_DATA_DIR=$HELIO_TEST_SOURCE/golden/train/traces expect_status 0 bench $measured --quick --batch 256 --json
+  expect_json "data['samples'] == 1280 and data['source'] == 'fashion-mnist'"
+done
 
 # Two devices that share the cores are about as fast as one that has them all. Other programs may take either one's
 # cores: one good attempt of three is enough.

@@ -49,11 +49,11 @@ expect_offer() { # line, words that are offered for it
 }
 
 shells=bash
-if fish --version >/dev/null 2>&1; then shells+=" fish"; else echo "not asked: fish is not installed"; fi
+if fish --version >/dev/null 2>&1; then shells+=" fish"; else echo "SKIP: fish is not installed"; fi
 if zsh --version >/dev/null 2>&1; then
   zsh -n "$work/helio.zsh" || fail "zsh does not understand its completion"
 else
-  echo "not looked at by zsh, which is not installed"
+  echo "SKIP: zsh is not installed"
 fi
 
 # --- All that helps list ----------------------------------------------------------------------------------------------
@@ -77,6 +77,8 @@ expect_offer "helio de" devices
 expect_offer "helio bench tr" training
 expect_offer "helio q" ""
 expect_offer "helio help bench o" ops
+expect_offer "helio help train " "" # what it is run with is no command
+expect_offer "helio help eval " ""
 expect_offer "helio devices --j" --json
 expect_offer "helio devices --type " cpu gpu
 expect_offer "helio devices --type g" gpu
@@ -88,6 +90,7 @@ expect_offer "helio completion " bash fish zsh
 expect_offer "helio data show f" fashion-mnist file folder
 expect_offer "helio data list --data f" folder
 expect_offer "helio data get --to f" folder
+expect_offer "helio data get --from f" folder
 expect_offer "helio train --loss mean_a" mean_absolute_error
 
 # What stands in the tables is what there is.
@@ -98,6 +101,12 @@ expect_offer "helio data get " $(sed -n 's/^      "name": "\(.*\)",$/\1/p' "$wor
 expect_error 2 "there is no loss 'qqqq'; there are " train linear --loss qqqq
 # shellcheck disable=SC2046
 expect_offer "helio eval --loss " $(sed -n 's/.*; there are //p' "$work/err" | tr -d ,)
+
+# Those that are made by plugins, the one of the core, and the choice.
+expect_status 0 plugins --json
+# shellcheck disable=SC2046
+expect_offer "helio train --collective " auto reduce-to-one \
+  $(awk -F '"' '/"name"/ { name = $4 } /"collective": true/ { print name }' "$work/out")
 
 # Saved models, and folders that they may be in. fish offers all files.
 shells=bash

@@ -5,10 +5,8 @@
 set -u
 # shellcheck source=tests/scripts/expect.bash
 . "$HELIO_TEST_SOURCE/scripts/expect.bash"
-golden=$HELIO_TEST_SOURCE/golden
-export HOME=$work/home XDG_CACHE_HOME=$work/cache no_proxy='*'
+export no_proxy='*'
 unset HELIO_DATA_DIR http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_COLOR
-mkdir "$HOME"
 
 # --- Typos and what is wrong on the command line ---------------------------------------------------------------------
 
@@ -17,7 +15,7 @@ expect_error 2 "helio data: unknown command 'lsit'; did you mean 'list'?" data l
 expect_error 2 "helio data get: unknown set of data 'mnst'; did you mean 'mnist'?" data get mnst
 expect_error 2 "helio data get: unknown set of data 'qqqqqq'" data get qqqqqq
 expect_error 2 "helio data get: which set of data?" data get
-expect_error 2 "one set of data at a time" data get mnist imdb
+expect_error 2 "one NAME at a time; there is 'imdb' too" data get mnist imdb
 expect_error 2 "unknown option '--form'; did you mean '--from'?" data get mnist --form x
 expect_error 2 "--from takes http://, https://, file:// or a folder, not 'gopher://x'" data get mnist --from gopher://x
 expect_error 2 "--to needs a value" data get mnist --to ""
@@ -45,11 +43,15 @@ expect_json "all(len(f['sha256']) == 64 and f['bytes'] > 0 and f['url'] for s in
 expect_status 0 data list --json --data "$work/own"
 expect_json "data['folders'][:2] == ['$work/own', '$work/set']"
 expect_json "data['sets'][3]['found'][0]['path'] == '$work/own/imdb/imdb.npz'"
+mkdir "$work/own/mnist"
+touch "$work/own/mnist/train-images-idx3-ubyte"
+expect_status 0 data list --data "$work/own"
+expect_output "mnist is not whole: $work/own/mnist/t10k-labels-idx1-ubyte is missing or cannot be read"
 unset HELIO_DATA_DIR
 
 # Not found: where it was looked for, and two commands.
 expect_error 1 "imdb was not found in $XDG_CACHE_HOME/helio, /usr/share/datasets" data show imdb
-grep -q 'helio data get imdb.*helio data get imdb --from FOLDER' "$work/err" || fail "no commands: $(cat "$work/err")"
+grep -q 'helio data get imdb.*helio data get imdb --from DIR' "$work/err" || fail "no commands: $(cat "$work/err")"
 expect_error 1 "nor is it a known set of data; did you mean 'imdb'?" data show imbd
 
 # --- Show ------------------------------------------------------------------------------------------------------------
@@ -120,7 +122,7 @@ expect_json "any('error' in p for p in data[0]['parts']) and data[1]['parts'][0]
 # --- Get: what fails without a source --------------------------------------------------------------------------------
 
 expect_error 1 "no connection" data get imdb --from http://127.0.0.1:1/ --timeout 10
-grep -q -- '--from FOLDER' "$work/err" || fail "no advice: $(cat "$work/err")"
+grep -q -- '--from DIR' "$work/err" || fail "no advice: $(cat "$work/err")"
 expect_error 1 "file://$work/absent/imdb.npz" data get imdb --from "file://$work/absent"
 expect_error 1 "cannot read the folder $work/absent: No such file or directory" data get imdb --from "$work/absent"
 expect_error 1 "cannot read the folder $work/text: Not a directory" data get imdb --from "$work/text"
@@ -163,6 +165,8 @@ expect_status 0 data get "$set" --from "$source" --to "$work/a folder"
 expect_output "$work/a folder/$set/$file: copied"
 [ "$(wc -l <"$work/out")" -eq 4 ] || fail "not a line for each file: $(cat "$work/out")"
 grep -qF "HELIO_DATA_DIR=$work/a folder" "$work/err" || fail "no word of HELIO_DATA_DIR: $(cat "$work/err")"
+expect_status 0 data get "$set" --from "$source" --to "$work/"$'\x1b[31mred'
+grep -qF "HELIO_DATA_DIR=$work/?[31mred makes" "$work/err" || fail "a name is shown with its escapes: $(cat -v "$work/err")"
 expect_whole "$work/a folder/$set"
 expect_status 0 data list --json --data "$work/a folder"
 expect_json "[s for s in data['sets'] if s['name'] == '$set'][0]['found'][0]['path'] == '$work/a folder/$set/$file'"
@@ -178,6 +182,9 @@ expect_status 0 data get "$set"
 [ "$(grep -c ': already there' "$work/out")" -eq 4 ] || fail "not already there: $(cat "$work/out")"
 expect_status 0 data get "$set" --from "file://$source" --to "$work/url" --quiet
 [ ! -s "$work/out" ] && [ ! -s "$work/err" ] || fail "not quiet: $(cat "$work/out" "$work/err")"
+expect_status 0 data get "$set" --from "file://$source" --to "$work/url" --quiet --json
+expect_json "data['name'] == '$set' and len(data['files']) == 4"
+[ ! -s "$work/err" ] || fail "not quiet: $(cat "$work/err")"
 expect_whole "$work/url/$set"
 
 # Files that are unpacked, in a folder whose name needs care in a URL.
@@ -389,6 +396,8 @@ if ${as_user[@]+"${as_user[@]}"} "$helio" --version >/dev/null 2>&1; then
     fail "made a folder where it must not"
   expect_refused "the folder $work/to/$set/imdb cannot be made: Permission denied"
   chmod 755 "$work/to/$set"
+else
+  echo "SKIP: folders that must not be written: root cannot run the command as another user here"
 fi
 
 # --- On a terminal ---------------------------------------------------------------------------------------------------

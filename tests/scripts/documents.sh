@@ -99,6 +99,8 @@ for document in sys.argv[1:]:
         except SyntaxError as error:
             sys.exit(f"{document}: {error}: {block}")
 END
+else
+  echo "SKIP: the Python in documents: python3 is not installed"
 fi
 
 # --- Names -----------------------------------------------------------------------------------------------------------
@@ -131,6 +133,9 @@ for document in "${documents[@]}"; do
     tr -d '`'); do
     compgen -G "$path" >/dev/null || fail "$document: there is no $path"
   done
+done
+for path in $(grep -oE '`tests/bench/[^` ]*`' README.md | tr -d '`'); do
+  [ -x "$path" ] || fail "README.md: $path is given as a command, but cannot be run"
 done
 for path in $(grep -ohE '(core|backends|collectives)/[a-z0-9_/]+\.[ch]' docs/*.svg); do
   [ -e "$path" ] || fail "a picture names $path, which does not exist"

@@ -18,5 +18,5 @@ if localedef -i de_DE -f UTF-8 "$work/locales/de_DE.UTF-8" >"$work/localedef" 2>
   "${comma[@]}" python3 "$HELIO_TEST_SOURCE/scripts/plot.py" "$draw" "$work/comma"
   diff -r "$work/plain" "$work/comma" || { echo "pictures depend on the locale"; exit 1; }
 else
-  echo "not looked at: a locale with a decimal comma, which localedef cannot make here"
+  echo "SKIP: localedef cannot make a locale with a decimal comma here"
 fi

@@ -1,15 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # helio train, eval, predict and summary: typos and what cannot be done, training as TensorFlow does it, ends in the
-# middle, files that are written, models of Keras' and of one's own data; what a training takes in memory and time.
+# middle, files that are written; what a training takes in memory and time. models.sh has models and data of one's own.
 set -u
 # shellcheck source=tests/scripts/expect.bash
 . "$HELIO_TEST_SOURCE/scripts/expect.bash"
-golden=$HELIO_TEST_SOURCE/golden
-small=$golden/train/traces # the real sets' form, 1,280 samples each
-export HOME=$work/home XDG_CACHE_HOME=$work/cache
-unset HELIO_DATA_DIR HELIO_LOGICAL_DEVICES HELIO_SEED HELIO_LOG
-mkdir "$HOME" "$work/out-dir"
+mkdir "$work/out-dir"
 mnist="train mnist --data $small"
 
 # An error, and nothing is left in the folder that it was to write to.
@@ -30,7 +26,12 @@ for name in $names; do grep -q "^  $name  " "$work/out" || fail "the recipe $nam
   fail "help has other recipes than $names"
 expect_status 0 completion bash
 expect_output "words='$names'"
-expect_error 2 "one recipe at a time; there is 'linear' too" train mnist linear
+expect_error 2 "one RECIPE at a time; there is 'linear' too" train mnist linear
+expect_error 2 "'own/m.json' is no recipe; --model own/m.json --data … trains the model of a file" train own/m.json
+expect_error 2 "mnist is a recipe, not a file: 'helio train mnist' trains it" train --model mnist --data mnist
+expect_error 2 "unknown recipe '?[31mred'; there are" train $'\x1b[31mred'
+expect_error 2 "unknown recipe 'q'; there are" train q # one letter is like none
+POSIXLY_CORRECT=1 expect_status 0 train linear --steps 1 --quiet # options may follow whatever the environment says
 expect_error 2 "unknown option '--no-shufle'; did you mean '--no-shuffle'?" train linear --no-shufle
 expect_error 2 "unknown option '--epcohs'; did you mean '--epochs'?" train linear --epcohs=3
 expect_error 2 "--epochs needs a value" train linear --epochs
@@ -38,6 +39,17 @@ expect_error 2 "--epochs takes a number from 1 to 1000000, not '0'" train linear
 expect_error 2 "--steps takes a number from 1 to 1000000000, not '3x'" train linear --steps 3x
 expect_error 2 "--lr takes a number above 0, not '-1'" train linear --lr -1
 expect_error 2 "--lr takes a number above 0, not 'nan'" train linear --lr nan
+for fraction in 0 -0.5 nan; do
+  expect_error 2 "--validation-split takes a number above 0, not '$fraction'" train linear --validation-split $fraction
+done
+expect_error 2 "--validation-split takes a number between 0 and 1, not '1'" train linear --validation-split 1
+# shellcheck disable=SC2086 # several arguments are meant
+expect_error 2 "the data bring samples to validate on: leave --validation-split out" $mnist --validation-split 0.1
+expect_error 1 "--validation-split 0.9999 leaves none of 1000 samples to train on" train linear --validation-split 0.9999
+expect_error 1 "--validation-split 1e-17 leaves none of 1000 samples to validate on" train linear --validation-split 1e-17
+for rate in 1e-60 1e39; do # 0 and infinity to the devices
+  expect_error 2 "--lr takes a number from 1.2e-38 to 3.4e+38, as float32 holds, not '$rate'" train linear --lr $rate
+done
 expect_error 2 "unknown value of --optimizer 'adm'; did you mean 'adam'?" train linear --optimizer adm
 expect_error 2 "unknown value of --strategy 'mirored'; did you mean 'mirrored'?" train linear --strategy mirored
 expect_error 2 "unknown value of --scale-lr 'linaer'; did you mean 'linear'?" train linear --scale-lr linaer
@@ -52,36 +64,46 @@ expect_error 2 "--log and --timeline name the same place" train linear --log "$w
 expect_error 2 "a recipe has its model: leave 'linear' or --model out" train linear --model x.json --data y.npz
 expect_error 2 "--model needs --data" train --model x.json
 expect_error 2 "helio eval: which file? 'helio train RECIPE --save FILE' writes one" eval
-expect_error 2 "one file at a time; there is 'b' too" predict a b
+expect_error 2 "one FILE at a time; there is 'b' too" predict a b
 expect_error 2 "unknown value of --recipe 'mnst'; did you mean 'mnist'?" eval x --recipe mnst
 expect_error 2 "helio summary: unknown recipe 'mnst'; did you mean 'mnist'?" summary mnst
 expect_error 2 "which recipe or file?" summary
-expect_error 2 "one recipe or file at a time; there is 'fashion-mnist' too" summary mnist fashion-mnist
-expect_error 2 "--logical needs a value, as cpu:0=2" train linear --logical ''
+expect_error 2 "one RECIPE|FILE at a time; there is 'fashion-mnist' too" summary mnist fashion-mnist
+expect_error 2 "helio train: --logical needs a value" train linear --logical ''
 expect_error 2 "--weights 3,1 is for several devices, but there is one: --devices names more of them, or --logical cuts" \
   train linear --weights 3,1
 expect_error 2 "for several devices, but there is one" train linear --logical cpu:0=2 --devices cpu:1 --weights 3,1
+expect_error 2 "--weights 3,1,1: 3 given for 2 devices; give one for each" \
+  train linear --logical cpu:0=2 --weights 3,1,1
+expect_error 2 "a recipe takes the folder in which the files of its set are, or its archive (.npz)" \
+  train mnist --data "$work/a.csv"
+expect_error 2 "a recipe takes the folder" train mnist --data "$golden/data/table.csv"
 
 # --- What cannot be done ---------------------------------------------------------------------------------------------
 
-expect_refusal 1 "'helio devices' lists those that there are" train linear --devices cpu:9 --save "$work/out-dir/m.safetensors"
+expect_refusal 1 "'helio devices' lists those that there are; HELIO_LOGICAL_DEVICES, or --logical of 'helio train', makes" train linear --devices cpu:9 --save "$work/out-dir/m.safetensors"
+HELIO_BACKEND=cpu expect_error 1 "'helio devices' lists those that there are; 'helio plugins' says why there are no others" \
+  train linear --devices cpu:0,/device:GPU:0
+if grep -q -e --logical "$work/err"; then fail "no GPU can be cut from a CPU: $(cat "$work/err")"; fi
 expect_error 1 "helio train: --logical cpu0: 'cpu0' is not of the form" train linear --logical cpu0
 expect_error 1 "helio train: --logical tpu:0=2: there is no physical device 'tpu:0'" train linear --logical tpu:0=2
 HELIO_TIMEOUT=-1 expect_error 1 "helio train: HELIO_TIMEOUT=-1: expected seconds" train linear --logical cpu:0=2
 HELIO_VISIBLE_DEVICES=gpu:9 expect_error 1 "HELIO_VISIBLE_DEVICES: there is no physical device 'gpu:9'" train linear
-expect_error 1 "1 weights are given for 2 replicas" train linear --logical cpu:0=2 --weights 1
 expect_error 1 "there is no collective locl; did you mean local?" train linear --logical cpu:0=2 --collective locl
 expect_error 1 "there is no collective rign; did you mean ring?" train linear --collective rign
+expect_status 0 train linear --collective ring --steps 1
+expect_output "mirrored on CPU:0; with one device ring has nothing to sum"
 expect_error 2 "give it a name that ends in .svg, not '$work/a.png'" train linear --plot "$work/a.png"
 expect_error 2 "--save: a name of a file has at most" train linear --save "$work/$(printf 'a%.0s' $(seq 300)).safetensors"
 expect_error 2 "--save writes a .safetensors file: give it a name that ends so, not '$work/m.h5'" train linear --save "$work/m.h5"
 expect_error 2 "there is no loss 'msee'; did you mean 'mse'?" train linear --loss msee
 expect_error 2 "there is no loss 'foo'; there are mean_squared_error, mean_absolute_error, " train linear --loss foo
 expect_error 1 "helio data get mnist" train mnist
-expect_error 1 "--data $work/none: No such file or directory" train mnist --data "$work/none"
+expect_error 1 "--data $work/none: No such file or directory; it names the folder or the archive of mnist" train mnist --data "$work/none"
 expect_error 1 "helio data get mnist" train mnist --data "$work/out-dir"
 expect_error 1 "there is no array" train mnist --data "$small/reuters/reuters.npz"
-expect_error 1 "$work/none cannot be opened: No such file or directory" train linear --init "$work/none"
+expect_error 1 "--init: $work/none cannot be opened: No such file or directory" train linear --init "$work/none"
+expect_error 2 "--init needs a value" train linear --init ''
 expect_error 1 "No such file or directory" train --model "$work/none.json" --data mnist
 expect_error 1 "$work/none: No such file or directory" eval "$work/none"
 expect_error 1 "out-dir is a folder, not a saved model; if it has checkpoints, 'helio train … --checkpoint $work/out-dir \
@@ -96,11 +118,21 @@ expect_error 1 "did you mean 'Sequential'?" summary "$work/wrong.json"
 echo '{"class_name": ' >"$work/wrong.json"
 expect_error 1 "line 2, column 0" train --model "$work/wrong.json" --data mnist
 
+# What no machine has is refused before any of it is taken: 4096 numbers to 2^30 are 16 TiB of weights.
+echo '{"class_name": "Sequential", "config": {"name": "huge", "layers": [
+  {"class_name": "InputLayer", "config": {"name": "input", "batch_shape": [null, 4096]}},
+  {"class_name": "Dense", "config": {"name": "dense", "units": 1073741824}}]}}' >"$work/huge.json"
+expect_error 1 "CPU:0: RandomUniform asked for 16.0 TiB; limit " summary "$work/huge.json"
+grep -qF "limit none" "$work/err" && fail "there is no limit: $(cat "$work/err")"
+
 # Where it cannot write is known before it trains.
 expect_error 1 "--save $work/none/m.safetensors: there is no folder $work/none; 'mkdir -p $work/none' makes it" \
   train linear --save "$work/none/m.safetensors"
 expect_error 2 "--log takes the name of a file, not of a folder" train linear --log "$work/out-dir"
 expect_error 1 "--log /dev/null is not a regular file" train linear --log /dev/null
+"$helio" train linear --timeline /dev/stdout 2>"$work/err" </dev/null | cat >"$work/out"
+[ "${PIPESTATUS[0]}" -eq 1 ] && [ ! -s "$work/out" ] || fail "a timeline into a pipe: $(head -c 200 "$work/out")"
+grep -qF -- "--timeline /dev/stdout is not a regular file; name another" "$work/err" || fail "a pipe: $(cat "$work/err")"
 touch "$work/plain"
 expect_error 1 "--checkpoint $work/plain" train linear --checkpoint "$work/plain/c"
 expect_error 1 "--tensorboard $work/plain: nothing can be written there" train linear --tensorboard "$work/plain"
@@ -112,14 +144,45 @@ expect_refusal 2 "--log and --plot name the same place" \
 expect_refusal 2 "--log and --timeline name the same place" train linear --log "$work/out-dir/a" --timeline "$work/link/a"
 expect_refusal 2 "--checkpoint and --save name the same place" \
   train linear --save "$work/out-dir/c.safetensors" --checkpoint "$work/link/c.safetensors"
+touch "$work/one" && ln "$work/one" "$work/other"
+expect_refusal 2 "--log and --timeline name the same place" train linear --log "$work/one" --timeline "$work/other"
 cp "$golden/data/table.csv" "$work/kept.csv"
 expect_refusal 2 "--data and --log name the same place" train --model m.json --data "$work/kept.csv" --log "$work/kept.csv"
 cmp -s "$golden/data/table.csv" "$work/kept.csv" || fail "the data were overwritten"
-if [ "$(id -u)" -ne 0 ]; then
-  chmod a-w "$work/out-dir"
-  expect_refusal 1 "--timeline $work/out-dir/t: making a file in the folder failed: Permission denied" train linear --timeline "$work/out-dir/t"
-  chmod u+w "$work/out-dir"
-fi
+expect_status 2 train linear --steps 1 --json --log /dev/stdout
+grep -qF -- "--log /dev/stdout: the command prints to this file; name another" "$work/err" || fail "$(cat "$work/err")"
+"$helio" train linear --steps 1 --quiet --log "$work/err" 2>"$work/err" && fail "--log takes the place of messages"
+for option in save:m.safetensors plot:p.svg log:l timeline:t checkpoint:c tensorboard:b; do # root may not write there either
+  expect_error 1 "making a file in the folder failed: " train linear --${option%:*} "/sys/${option#*:}"
+  grep -q "^helio train: --${option%:*} /sys/.*; choose another place" "$work/err" || fail "unwritable: $(cat "$work/err")"
+done
+
+# A training that fails at its first step takes nothing away and leaves nothing; nor does one that has nothing to do.
+# (The log of a training that goes on goes on as well.)
+no_step="train linear --loss sparse_categorical_crossentropy"
+# shellcheck disable=SC2086
+expect_status 1 $no_step --log "$work/out-dir/l" --timeline "$work/out-dir/t"
+[ -z "$(ls -A "$work/out-dir")" ] || fail "helio $no_step: left $(ls -A "$work/out-dir")"
+expect_status 0 train linear --steps 2 --checkpoint "$work/two" --quiet
+for arguments in "1 $no_step" "0 train linear --steps 2 --checkpoint $work/two --resume"; do
+  echo old | tee "$work/old.log" >"$work/old.json"
+  # shellcheck disable=SC2086
+  expect_status $arguments --log "$work/old.log" --timeline "$work/old.json"
+  for file in log json; do
+    [ "$(head -n 1 "$work/old.$file")" = old ] || fail "helio ${arguments#* }: the $file has lost what it had"
+  done
+done
+
+# What is protected against writing stays, also root's own without root's rights.
+unprivileged() { if [ "$(id -u)" -eq 0 ]; then setpriv --bounding-set=-dac_override "$@"; else "$@"; fi; }
+for option in save:m.safetensors plot:p.svg log:l timeline:t; do
+  echo kept >"$work/${option#*:}" && chmod a-w "$work/${option#*:}"
+  unprivileged "$helio" train linear --${option%:*} "$work/${option#*:}" >"$work/out" 2>"$work/err" </dev/null &&
+    fail "--${option%:*} replaced a file that is protected"
+  grep -q "^helio train: --${option%:*} .*: Permission denied; choose another place" "$work/err" || fail "protected: $(cat "$work/err")"
+  [ "$(cat "$work/${option#*:}")" = kept ] || fail "--${option%:*} wrote into a file that is protected"
+  rm -f "$work/${option#*:}"
+done
 
 # A disk that is full, as far as a process can see: nothing half-written stays, nor folders that nothing came into; logs
 # end in a whole line, and a timeline is whole JSON as far as it goes.
@@ -174,16 +237,23 @@ expect_status 0 train linear --json --logical cpu:0=2 --devices cpu:1
 expect_json "data['strategy'] == 'one-device' and data['devices'][0].endswith('CPU:1')"
 expect_status 0 train linear --json --logical cpu:0=2 --collective reduce-to-one --devices cpu:1,cpu:0 --steps 3
 expect_json "data['collective'] == 'reduce-to-one' and data['steps'] == 3 and data['epochs'] == 1"
+expect_last_word() { # the begin of the only message
+  [ "$(wc -l <"$work/err")" -eq 1 ] && grep -q "^$1" "$work/err" || fail "not \"$1\" alone: $(cat "$work/err")"
+}
 expect_status 0 train linear --lr 1e30
 expect_output "loss nan"
-grep -q "warning: the loss is no number any more; a smaller --lr may help" "$work/err" || fail "no warning: $(cat "$work/err")"
-expect_status 0 train linear --lr 1e30 --checkpoint "$work/no-numbers"
+expect_last_word "helio train: warning: the loss became nan; try a smaller --lr, and check the data for empty cells"
+expect_status 1 train linear --lr 1e30 --checkpoint "$work/no-numbers"
 grep -q "WARNING:helio:the loss is nan: no checkpoint is written" "$work/err" || fail "-nan: $(cat "$work/err")"
+grep -q "^helio train: the loss became nan, so no checkpoint was written; try" "$work/err" || fail "nan: $(cat "$work/err")"
 if grep -q "^checkpoints:" "$work/out"; then fail "checkpoints are promised of a loss that is no number"; fi
 echo good >"$work/good.safetensors"
 expect_status 1 train linear --lr 1e30 --quiet --save "$work/good.safetensors"
-grep -q "the model was not saved: it can only say NaN" "$work/err" || fail "no reason: $(cat "$work/err")"
-[ "$(cat "$work/good.safetensors")" = good ] || fail "a model of NaN took the place of another"
+expect_last_word "helio train: the loss became nan, so the model was not saved; try a smaller --lr"
+expect_status 1 train linear --lr 1e10 --steps 3 --save "$work/good.safetensors"
+expect_output "loss inf"
+expect_last_word "helio train: the loss became inf, so the model was not saved; try a smaller --lr"
+[ "$(cat "$work/good.safetensors")" = good ] || fail "a model of nonsense took the place of another"
 expect_status 0 train linear --scale-lr linear
 expect_output "not scaled for one replica"
 expect_status 0 train linear --quiet
@@ -227,6 +297,8 @@ END
     expect_json "abs(data['val_loss'] / json.load(open('$work/expected.json'))[40] - 1) < 1e-2"
     expect_json "abs(data['val_accuracy'] - json.load(open('$work/expected.json'))[41]) < 0.011 and data['steps'] == 40"
   done
+else
+  echo "SKIP: losses as TensorFlow's: python3 is not installed"
 fi
 
 # --- Files that are written ------------------------------------------------------------------------------------------
@@ -294,30 +366,50 @@ expect_output "Nothing was left to do: step 200 had been reached before"
 expect_output "After 2 epochs, 200 steps: loss 0.0000"
 expect_status 0 train linear --epochs 2 --checkpoint "$work/done" --resume --json
 expect_json "data['steps'] == 200 and data['epochs'] == 2"
+# What is not written is not told.
+expect_status 0 train linear --epochs 2 --checkpoint "$work/done" --resume --log "$work/out-dir/l" --timeline "$work/out-dir/t"
+if grep -e "^log:" -e "^timeline:" "$work/out"; then fail "files of no steps are told"; fi
+[ -z "$(ls -A "$work/out-dir")" ] || fail "a training without steps left $(ls -A "$work/out-dir")"
+# Nor is validation that did not take place.
+expect_status 0 train linear --epochs 1 --validation-split 0.5 --checkpoint "$work/unvalidated" --quiet
+expect_status 0 train linear --epochs 2 --checkpoint "$work/unvalidated" --resume
+expect_output "After 2 epochs, "
+if grep "^After .*val_" "$work/out"; then fail "what was not validated is told"; fi
+
+# Two recipes may have variables of the same names and shapes: the checkpoints of one are none of the other.
+# shellcheck disable=SC2086
+expect_status 0 $mnist --batch 128 --epochs 1 --checkpoint "$work/recipe" --quiet
+expect_refusal 1 "it was written by a training of mnist, and this is one of fashion-mnist; give the folder of this" \
+  train fashion-mnist --data "$small" --epochs 2 --checkpoint "$work/recipe" --resume --quiet \
+  --save "$work/out-dir/m.safetensors"
 
 # A signal lets it write a checkpoint, from which it goes on to what it would have come to.
-for signal in INT:130 TERM:143; do
+for signal in INT:130 TERM:143 HUP:129; do
   folder=$work/signal-${signal%:*}
   # A shell that is no terminal's starts what runs beside it with SIGINT ignored, and what is ignored stays so.
   # shellcheck disable=SC2086
-  env --default-signal=INT "$helio" $once --epochs 100000 --checkpoint "$folder" --checkpoint-every 5 --json \
+  env --default-signal=INT,HUP "$helio" $once --epochs 100000 --checkpoint "$folder" --checkpoint-every 5 --json \
     >"$work/out" 2>"$work/err" &
   process=$!
-  for _ in $(seq 600); do
-    [ -n "$(ls "$folder" 2>/dev/null)" ] && break
-    sleep 0.1
-  done
+  await has_files "$folder"
   kill -"${signal%:*}" $process
   wait $process
   status=$?
   [ $status -eq "${signal#*:}" ] || fail "SIG${signal%:*}: exit status $status: $(cat "$work/err")"
-  grep -q "behind step .*--resume goes on from there" "$work/err" || fail "SIG${signal%:*}: $(cat "$work/err")"
+  grep -q "after step .*--resume goes on from there" "$work/err" || fail "SIG${signal%:*}: $(cat "$work/err")"
   expect_json "data['steps'] >= 5"
 done
+last=$(ls "$work/signal-INT" | tail -n 1 | tr -dc 0-9)
+last=$((10#$last + 3))
+# shellcheck disable=SC2086
+expect_status 0 $once --steps $last --checkpoint "$work/signal-INT" --resume --save "$work/parts.safetensors"
+# shellcheck disable=SC2086
+expect_status 0 $once --steps $last --save "$work/whole.safetensors"
+cmp -s "$work/whole.safetensors" "$work/parts.safetensors" || fail "a training that was ended by SIGINT went on otherwise"
 # It goes on with the rate of its checkpoint, or with one that is asked for.
 expect_status 0 train linear --steps 3 --lr 0.01 --checkpoint "$work/rate" --quiet
 expect_status 0 train linear --steps 5 --checkpoint "$work/rate" --resume --log "$work/log"
-expect_output "sgd with a rate of 0.2, or with the one of the checkpoint that it goes on from"
+expect_output "sgd with a rate of 0.2, or with that of a checkpoint, if it goes on from one"
 expect_output "It goes on with a rate of 0.01"
 grep -q '^{"epoch".*"learning_rate": 0.01[,0-9]' "$work/log" || fail "it went on with another rate: $(tail -n 1 "$work/log")"
 for other in "--seed 9" --no-shuffle; do
@@ -326,47 +418,43 @@ for other in "--seed 9" --no-shuffle; do
   grep -qF "go on with the same dataset, batch size, seed and shuffling" "$work/err" || fail "$other: $(cat "$work/err")"
 done
 expect_status 0 train linear --steps 7 --lr 0.2 --checkpoint "$work/rate" --resume --log "$work/log" --quiet
+tail -n 1 "$work/log" | grep -q '"learning_rate": 0.2' || fail "--lr does not hold for a training that goes on: $(tail -n 1 "$work/log")"
+# Where there is none yet that is told; and the mean of one loss does not go on with another.
+expect_status 0 train linear --steps 3 --checkpoint "$work/first" --resume
+grep -qF "there is no checkpoint in $work/first yet: the training begins" "$work/err" || fail "begun: $(cat "$work/err")"
+expect_status 1 train linear --steps 7 --checkpoint "$work/first" --resume --loss mae
+grep -q "written by a training with mean_squared_error, and this is one with mean_absolute_error" "$work/err" ||
+  fail "another loss: $(cat "$work/err")"
 # A checkpoint is no model, and nobody has to guess what to do with one.
 for arguments in "eval" "train linear --quiet --init"; do
   # shellcheck disable=SC2086
   expect_error 1 "7.safetensors is a checkpoint, the state of a training, and not a saved model: go on from it" \
     $arguments "$work/rate/checkpoint-000000000007.safetensors"
 done
-tail -n 1 "$work/log" | grep -q '"learning_rate": 0.2' || fail "--lr does not hold for a training that goes on: $(tail -n 1 "$work/log")"
 
 # Of numbers that are none there is no checkpoint, and none is promised.
 rm -f "$work/log"
-env --default-signal=INT "$helio" train linear --lr 1e30 --epochs 100000 --checkpoint "$work/nan" --log "$work/log" \
-  >"$work/out" 2>"$work/err" &
+"$helio" train linear --lr 1e30 --epochs 100000 --checkpoint "$work/nan" --log "$work/log" >"$work/out" 2>"$work/err" &
 process=$!
-for _ in $(seq 600); do
-  [ -s "$work/log" ] && break
-  sleep 0.1
-done
+await test -s "$work/log"
 kill -TERM $process
 wait $process
 [ $? -eq 143 ] || fail "SIGTERM: $(cat "$work/err")"
-grep -q "of which no checkpoint was written" "$work/err" || fail "a loss that is no number: $(cat "$work/err")"
+grep -q "of which no checkpoint was written, nor is there one in $work/nan" "$work/err" || fail "a loss that is no number: $(cat "$work/err")"
 [ -z "$(ls "$work/nan" 2>/dev/null)" ] || fail "a loss that is no number: $(ls "$work/nan")"
-last=$(ls "$work/signal-INT" | tail -n 1 | tr -dc 0-9)
-last=$((10#$last + 3))
-# shellcheck disable=SC2086
-expect_status 0 $once --steps $last --checkpoint "$work/signal-INT" --resume --save "$work/parts.safetensors"
-# shellcheck disable=SC2086
-expect_status 0 $once --steps $last --save "$work/whole.safetensors"
-cmp -s "$work/whole.safetensors" "$work/parts.safetensors" || fail "a training that was ended by SIGINT went on otherwise"
 
 # --- Rates -----------------------------------------------------------------------------------------------------------
 
-rate_of_last_epoch() { # of $work/log
-  sed -n 's/^{"epoch".*"learning_rate": \([0-9.e-]*\),.*/\1/p' "$work/log" | tail -n 1
+rates_of_epochs() { # of a log
+  sed -n 's/^{"epoch".*"learning_rate": \([0-9.e-]*\),.*/\1/p' "$1"
 }
 for scaling in none:0.001 linear:0.003 sqrt:0.00173205; do
   # shellcheck disable=SC2086
   expect_status 0 $mnist --batch 256 --epochs 2 --logical cpu:0=3 --scale-lr ${scaling%:*} --log "$work/log"
-  case $(rate_of_last_epoch) in
+  rate=$(rates_of_epochs "$work/log" | tail -n 1)
+  case $rate in
     ${scaling#*:}*) ;;
-    *) fail "--scale-lr ${scaling%:*}: a rate of $(rate_of_last_epoch), not ${scaling#*:}" ;;
+    *) fail "--scale-lr ${scaling%:*}: a rate of $rate, not ${scaling#*:}" ;;
   esac
   case $scaling in
     linear*) expect_output "grows from 0.001 in 5 steps to 3 times as much, for 3 replicas" ;;
@@ -374,8 +462,18 @@ for scaling in none:0.001 linear:0.003 sqrt:0.00173205; do
   esac
 done
 expect_status 0 train linear --steps 1 --logical cpu:0=3 --scale-lr linear
-expect_output "sgd with a rate of 0.6, 3 times 0.2 for 3 replicas"
+expect_output "sgd with a rate that grows from 0.2 in 100 steps to 3 times as much, for 3 replicas"
 expect_output "After 1 epoch, 1 step:"
+# More epochs than were planned at first have the rates that they would have had.
+scaled="train linear --logical cpu:0=2 --scale-lr linear --batch 100 --quiet"
+# shellcheck disable=SC2086
+expect_status 0 $scaled --epochs 6 --log "$work/whole.log"
+for epochs in 1 2 6; do
+  # shellcheck disable=SC2086
+  expect_status 0 $scaled --epochs $epochs --checkpoint "$work/scaled" --resume --log "$work/parts.log"
+done
+[ "$(rates_of_epochs "$work/parts.log")" = "$(rates_of_epochs "$work/whole.log")" ] ||
+  fail "the rates are $(rates_of_epochs "$work/parts.log"), not $(rates_of_epochs "$work/whole.log")"
 # Nothing to go on from: a log of another training makes way.
 rm -rf "$work/log" "$work/nothing"
 for _ in 1 2; do
@@ -415,201 +513,6 @@ expect_status 0 summary reuters --data "$small"
 grep -q 216,874 "$work/out" && fail "summary --data does not look at the data"
 expect_status 0 summary fashion-mnist
 expect_output 'Model: "fashion-mnist"'
-
-# --- Models and data of one's own ------------------------------------------------------------------------------------
-
-"$helio" summary mnist --json >"$work/model.json" || fail "summary --json"
-cp "$work/model.json" "$work/out"
-expect_json "data['class_name'] == 'Sequential' and data['config']['layers'][1]['class_name'] == 'Conv2D'"
-export HELIO_DATA_DIR=$small
-expect_status 0 train --model "$work/model.json" --data mnist --batch 128 --epochs 1
-expect_output "sparse_categorical_crossentropy (by the last layer and the labels; --loss chooses another), adam"
-expect_error 2 "unknown set of data 'mnits'; did you mean 'mnist'?" train --model "$work/model.json" --data mnits
-expect_error 2 "unknown set of data 'nosuch'; 'helio data list' lists those that there are" \
-  train --model "$work/model.json" --data nosuch
-# A model of one's own on a known set: what it says of the set's inputs is what evaluation counts.
-sed 's/"fashion-mnist"/"mine"/' "$work/model.json" >"$work/mine.json"
-expect_status 0 train --model "$work/mine.json" --data mnist --batch 128 --epochs 2 --quiet --save "$work/mine.safetensors"
-expect_status 0 eval "$work/mine.safetensors" --data mnist --json
-cp "$work/out" "$work/evaluated"
-expect_status 0 predict "$work/mine.safetensors" --data mnist --json
-expect_json "abs(sum(row['class'] == label for row, label in
-  zip(data, __import__('gzip').open('$small/mnist/t10k-labels-idx1-ubyte.gz').read()[8:])) / 100 -
-  json.load(open('$work/evaluated'))['accuracy']) < 1e-6"
-# One that takes bytes by itself, and gives logits, as the README's.
-cat >"$work/bytes.json" <<'END'
-{"class_name": "Sequential", "config": {"name": "bytes", "layers": [
-  {"class_name": "InputLayer", "config": {"batch_shape": [null, 28, 28], "dtype": "float32", "name": "in"}},
-  {"class_name": "Rescaling", "config": {"name": "scale", "scale": 0.00392156862745098, "offset": 0.0}},
-  {"class_name": "Flatten", "config": {"name": "flatten"}},
-  {"class_name": "Dense", "config": {"name": "dense", "units": 10, "activation": "linear"}}]}}
-END
-expect_status 0 train --model "$work/bytes.json" --data mnist --epochs 5 --json --save "$work/bytes.safetensors"
-cp "$work/out" "$work/trained"
-for from in "--data mnist" "--recipe mnist"; do
-  # shellcheck disable=SC2086
-  expect_status 0 eval "$work/bytes.safetensors" $from --json
-  expect_json "abs(data['loss'] - json.load(open('$work/trained'))['val_loss']) < 1e-4 and data['accuracy'] > 0.5"
-done
-unset HELIO_DATA_DIR
-
-own_model() { # units, activation
-  cat <<END
-{"class_name": "Sequential", "config": {"name": "own", "layers": [
-  {"class_name": "InputLayer", "config": {"batch_shape": [null, 2], "dtype": "float32", "name": "in"}},
-  {"class_name": "Dense", "config": {"name": "dense", "units": $1, "activation": "$2"}}]}}
-END
-}
-awk 'BEGIN { print "a,b,label"; for (i = 0; i < 400; i++) { a = i % 20 - 9.5; b = int(i / 20) - 9.5; print a "," b "," (a + b > 0) } }' \
-  >"$work/sides.csv"
-awk 'BEGIN { print "a\tb\tsum"; for (i = 0; i < 100; i++) print i % 10 / 10 "\t" int(i / 10) / 10 "\t" i % 10 / 5 - int(i / 10) / 10 }' \
-  >"$work/sums.tsv"
-for form in "2 softmax:sparse_categorical_crossentropy (" "2 linear:sparse_categorical_crossentropy from logits" \
-  "1 sigmoid:binary_crossentropy ("; do
-  # shellcheck disable=SC2086
-  own_model ${form%%:*} >"$work/own.json"
-  expect_status 0 train --model "$work/own.json" --data "$work/sides.csv" --lr 0.05 --save "$work/own.safetensors"
-  expect_output "${form#*:}"
-  expect_status 0 eval "$work/own.safetensors" --data "$work/sides.csv" --json
-  expect_json "data['accuracy'] > 0.95 and data['samples'] == 400"
-  expect_status 0 predict "$work/own.safetensors" --data "$work/sides.csv" --json
-  case $form in
-    *linear*) expect_json "len(data) == 400 and all(len(row['values']) == 2 for row in data)" ;;
-    *) expect_json "data[0]['class'] == 0 and data[399]['class'] == 1 and data[399]['probability'] > 0.9" ;;
-  esac
-done
-# Which column the labels are is told; capitals make no other name, and y may be a feature.
-awk -F, -v OFS=, '{ print $3, $1, $2 }' "$work/sides.csv" | sed '1s/.*/ Label,x,y/' >"$work/capital.csv"
-expect_status 0 train --model "$work/own.json" --data "$work/capital.csv" --lr 0.05 --save "$work/capital.safetensors"
-expect_output "labels: column 1 ( Label)"
-expect_status 0 eval "$work/capital.safetensors" --data "$work/capital.csv" --json
-expect_json "data['accuracy'] > 0.95"
-printf 'a,b,\033[31mc\n1,2,0\n3,4,1\n' >"$work/last.csv"
-expect_status 0 train --model "$work/own.json" --data "$work/last.csv" --epochs 1
-expect_output "labels: column 3 (?[31mc), the last one: none is called label, class, target or y"
-# A table without a line of names begins with a sample.
-tail -n +2 "$work/sides.csv" >"$work/nameless.csv"
-expect_status 0 eval "$work/own.safetensors" --data "$work/nameless.csv" --json
-expect_json "data['accuracy'] > 0.95 and data['samples'] == 400"
-expect_status 0 train --model "$work/own.json" --data "$work/nameless.csv" --epochs 1
-expect_output "labels: column 3, the last one: there is no line of names"
-# What it is to predict may have labels or none, and a line of names or none.
-expect_status 0 predict "$work/own.safetensors" --data "$work/sides.csv" --json
-cp "$work/out" "$work/predicted"
-cut -d, -f1,2 "$work/sides.csv" | sed '1s/.*/x,y/' >"$work/features.csv"
-tail -n +2 "$work/features.csv" >"$work/bare.csv"
-for table in nameless features bare; do
-  expect_status 0 predict "$work/own.safetensors" --data "$work/$table.csv" --json
-  cmp -s "$work/out" "$work/predicted" || fail "$table.csv is predicted otherwise: $(head -c 200 "$work/err")"
-done
-sed '2s/^[^,]*/nan/' "$work/sides.csv" >"$work/nan.csv"
-expect_status 0 eval "$work/own.safetensors" --data "$work/nan.csv"
-expect_output "loss nan"
-grep -q "warning: the loss is no number: the model or the data" "$work/err" || fail "no warning: $(cat "$work/err")"
-expect_error 2 "own was trained by no recipe: --data FILE gives it samples" eval "$work/own.safetensors"
-own_model 1 linear >"$work/own.json"
-expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --json
-expect_json "data['loss'] < 1e-3 and data['mean_absolute_error'] < 0.03 and data['accuracy'] is None"
-expect_status 0 train --model "$work/own.json" --data "$work/sums.tsv" --loss mae --epochs 1
-expect_output "mean_absolute_error, adam"
-# An architecture that says no shape, on two devices; and what files may have wrong.
-own_model 1 linear | grep -v InputLayer >"$work/shapeless.json"
-expect_error 1 "$work/shapeless.json says no shape of its input, from which the sizes of its layers follow: give the" \
-  summary "$work/shapeless.json"
-expect_status 0 summary "$work/shapeless.json" --json
-expect_status 0 train --model "$work/shapeless.json" --data "$work/sums.tsv" --lr 0.05 --epochs 60 --logical cpu:0=2 --json
-expect_json "data['loss'] < 1e-3 and len(data['devices']) == 2"
-printf 'a,b,label\n1,x,0\n2,y,1\n' >"$work/words.csv"
-expect_error 1 "$work/words.csv: column 2 (b) is text, not numbers: line 2 has \"x\"" train --model "$work/own.json" --data "$work/words.csv"
-printf 'a,b,label\n' >"$work/empty.csv"
-expect_error 1 "$work/empty.csv: there are no rows in it but the line of names" \
-  train --model "$work/own.json" --data "$work/empty.csv"
-expect_error 1 "a sample of the data has the shape (2,), the model takes (28, 28, 1)" \
-  train --model "$work/model.json" --data "$work/sides.csv"
-echo a >"$work/one.csv"
-expect_error 1 "features and a label are needed" train --model "$work/own.json" --data "$work/one.csv"
-expect_error 2 "--data takes an .npz, .csv or .tsv file or the name of a set here" \
-  train --model "$work/own.json" --data "$work/own.json"
-expect_error 2 "--data $work/out-dir: a folder is for recipes; HELIO_DATA_DIR=$work/out-dir lets a set be found there" \
-  train --model "$work/own.json" --data "$work/out-dir"
-own_model 100000000 softmax >"$work/two.json"
-HELIO_MEMORY_LIMIT=64M expect_error 1 \
-  "the model is too large: there is no memory for its variable dense/kernel of shape (2, 100000000): out of memory on" \
-  summary "$work/two.json"
-own_model 2 softmax >"$work/two.json"
-printf '%s\n' a,b,label 1,2,0 3,4,0.5 >"$work/half.csv"
-expect_error 1 "the labels are not classes: the model tells 2 of them, whole numbers from 0 to 1, but there is 0.5; \
-a model whose last layer has one unit, without softmax, is for numbers" \
-  train --model "$work/two.json" --data "$work/half.csv"
-# Yes or no is from 0 to 1; of what is more the loss would fall without end.
-own_model 1 sigmoid >"$work/odds.json"
-expect_status 0 train --model "$work/odds.json" --data "$work/half.csv" --epochs 1
-printf '%s\n' a,b,label 1,2,0 3,4,7 >"$work/seven.csv"
-expect_error 1 "the labels are not yes or no: binary_crossentropy takes numbers from 0 to 1, but there is 7; a last layer of" \
-  train --model "$work/odds.json" --data "$work/seven.csv"
-expect_status 0 train --model "$work/odds.json" --data "$work/seven.csv" --epochs 1 --loss mean_squared_error
-printf '%s\n' a,b,label 1,2,0.0 3,4,1.0 >"$work/half.csv"
-expect_status 0 train --model "$work/two.json" --data "$work/half.csv" --epochs 1
-expect_output "sparse_categorical_crossentropy ("
-expect_error 1 "the labels are numbers of classes: --loss sparse_categorical_crossentropy takes these, categorical_cross" \
-  train --model "$work/two.json" --data "$work/half.csv" --loss categorical_crossentropy
-expect_error 1 "has neither x_train and y_train nor x and y" train --model "$work/own.json" --data "$golden/data/deflated.npz"
-if python3 -c '' 2>/dev/null; then
-  # Functional ones, as Keras 3 has written them.
-  python3 - "$golden/nn/architectures.safetensors" "$work" <<'END'
-import json, struct, sys
-with open(sys.argv[1], "rb") as file:
-    header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-for name in "listed", "skip":
-    open(f"{sys.argv[2]}/{name}.json", "w").write(json.loads(header["__metadata__"][name])["json"])
-END
-  awk 'BEGIN { print "a,b,c,label"; for (i = 0; i < 60; i++) print i % 2 "," i % 3 "," i % 5 "," i % 2 }' >"$work/three.csv"
-  expect_status 0 train --model "$work/listed.json" --data "$work/three.csv" --epochs 1
-  expect_output "sparse_categorical_crossentropy from logits"
-  expect_error 1 "takes several inputs; this command gives one" train --model "$work/skip.json" --data "$work/three.csv"
-  python3 - "$work/own.npz" <<'END'
-import struct, sys, zipfile
-def npy(kind, shape, data):
-    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
-    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + data
-points = [(a - 9.5, b - 9.5) for a in range(20) for b in range(20)]
-x = struct.pack("<800d", *(c for p in points for c in p))
-y = struct.pack("<400q", *(sum(p) > 0 for p in points))
-with zipfile.ZipFile(sys.argv[1], "w") as file:
-    for part in "train", "test":
-        file.writestr(f"x_{part}.npy", npy("<f8", (400, 2), x))
-        file.writestr(f"y_{part}.npy", npy("<i8", (400,), y))
-END
-  # Also where a layer behind the last one only moves its numbers, and under the name of a recipe.
-  own_model 2 softmax | sed 's/}}\]}}$/}}, {"class_name": "Flatten", "config": {"name": "flat"}}]}}/; s/"own"/"linear"/' \
-    >"$work/own.json"
-  expect_status 0 train --model "$work/own.json" --data "$work/own.npz" --lr 0.05 --json --save "$work/own.safetensors"
-  expect_json "data['val_accuracy'] > 0.95 and data['epochs'] == 10"
-  for part in "x_test,y_test" "x_test,y_test,x_train" "x_test"; do
-    python3 -c 'import sys, zipfile
-with zipfile.ZipFile(sys.argv[1]) as whole, zipfile.ZipFile(sys.argv[2], "w") as part:
-    for name in sys.argv[3].split(","): part.writestr(name + ".npy", whole.read(name + ".npy"))' \
-      "$work/own.npz" "$work/part-$part.npz" "$part"
-  done
-  expect_status 0 eval "$work/own.safetensors" --data "$work/part-x_test,y_test.npz" --json
-  expect_json "data['accuracy'] > 0.95 and data['samples'] == 400"
-  expect_status 0 predict "$work/own.safetensors" --data "$work/part-x_test.npz" --json
-  expect_json "data[0]['class'] == 0 and data[399]['class'] == 1 and data[399]['probability'] > 0.9"
-  expect_error 2 "linear was trained by no recipe" eval "$work/own.safetensors"
-  expect_error 1 "has only samples for testing; x_train and y_train are needed" \
-    train --model "$work/own.json" --data "$work/part-x_test,y_test.npz"
-  expect_error 1 "has x_train but no y_train" train --model "$work/own.json" --data "$work/part-x_test,y_test,x_train.npz"
-  expect_error 1 "has x_test but no y_test" eval "$work/own.safetensors" --data "$work/part-x_test.npz"
-  # Numbers of words that somebody has padded already.
-  python3 - "$work/padded.npz" <<'END'
-import struct, sys, zipfile
-head = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 300), }".ljust(117) + "\n"
-with zipfile.ZipFile(sys.argv[1], "w") as file:
-    file.writestr("x_test.npy", b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<600i", *([1] * 600)))
-END
-  expect_status 0 predict "$work/topics.safetensors" --data "$work/padded.npz" --json
-  expect_json "len(data) == 2 and data[0] == data[1] and 0 <= data[0]['class'] < 46"
-fi
 
 # --- Memory and time -------------------------------------------------------------------------------------------------
 

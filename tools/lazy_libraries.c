@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "late.h"
+#include "lazy_libraries.h"
 
 #include <dlfcn.h>
 #include <openssl/opensslv.h>
 #include <stdio.h>
 #include <string.h>
 
-late_functions late;
+lazy_functions lazy;
 
 typedef struct symbol {
   const char *name;
   void *to; /* the pointer to be filled in */
 } symbol;
 
-#define LATE_SYMBOL(name) {#name, &late.name},
-static const symbol curl_symbols[] = {LATE_CURL_LIST(LATE_SYMBOL){NULL, NULL}};
-static const symbol crypto_symbols[] = {LATE_CRYPTO_LIST(LATE_SYMBOL){NULL, NULL}};
+#define LAZY_SYMBOL(name) {#name, &lazy.name},
+static const symbol curl_symbols[] = {LAZY_CURL_LIST(LAZY_SYMBOL){NULL, NULL}};
+static const symbol crypto_symbols[] = {LAZY_CRYPTO_LIST(LAZY_SYMBOL){NULL, NULL}};
 
 #define TEXT_OF(number) #number
 #define TEXT(number)    TEXT_OF(number)
@@ -42,7 +42,7 @@ static bool open_one(const char *const *files, const symbol *symbols, char *mess
   return true;
 }
 
-bool late_open(char *message, size_t size) {
+bool lazy_open(char *message, size_t size) {
   static bool opened;
   if (!opened) {
     opened = open_one(crypto_files, crypto_symbols, message, size) && open_one(curl_files, curl_symbols, message, size);

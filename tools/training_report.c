@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "course_report.h"
+#include "training_report.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,11 +7,6 @@
 #include <string.h>
 
 #include "output.h"
-
-void session_note_devices(session *s) {
-  s->device_count = helio_num_replicas(s->strategy);
-  for (int i = 0; i < s->device_count; i++) s->devices[i] = helio_strategy_device(s->strategy, i);
-}
 
 /* ---------------------------------------------------------------------------------------------------------------------
  * Before
@@ -24,61 +19,58 @@ static const char *short_name(const char *device) {
 }
 
 static void print_data(const session *s) {
-  printf("%s: %" PRId64 " samples to train on", helio_layer_name(s->model), lesson_count(s->lesson.x));
-  if (s->lesson.test_x) printf(", %" PRId64 " to validate on", lesson_count(s->lesson.test_x));
+  printf("%s: %" PRId64 " samples to train on", helio_layer_name(s->model), sample_set_count(s->samples.x));
+  if (s->samples.test_x) printf(", %" PRId64 " to validate on", sample_set_count(s->samples.test_x));
   printf("; batches of %" PRId64 ", %" PRId64 " step%s in an epoch\n", s->batch, s->steps, s->steps == 1 ? "" : "s");
 }
 
 /* Another column than the one that was meant would be learnt as well. */
-static void print_labels(const lesson *l) {
+static void print_labels(const sample_set *set) {
   char name[100];
-  if (!l->label_column) return;
-  printf("labels: column %d", l->label_column);
-  if (l->label_name) printf(" (%s)", output_printable(name, sizeof name, l->label_name));
-  printf(l->label_found  ? "\n"
-         : l->label_name ? ", the last one: none is called label, class, target or y\n"
-                         : ", the last one: there is no line of names\n");
+  if (!set->label_column) return;
+  printf("labels: column %d", set->label_column);
+  if (set->label_name) printf(" (%s)", output_printable(name, sizeof name, set->label_name));
+  printf(set->label_found  ? "\n"
+         : set->label_name ? ", the last one: none is called label, class, target or y\n"
+                           : ", the last one: there is no line of names\n");
 }
 
 static void print_devices(const session *s) {
+  const char *wanted = s->asked->devices.collective;
   printf("%s on", devices_kind(s->strategy));
   for (int i = 0; i < s->device_count; i++) printf("%s %s", i ? "," : "", short_name(s->devices[i]));
   const char *collective = helio_strategy_collective(s->strategy);
   if (*collective) printf("; sums by %s", collective);
+  if (!*collective && wanted) printf("; with one device %s has nothing to sum", wanted);
   printf("\n");
 }
 
-static void print_rate(const course *c, const session *s) {
-  if (c->resume && c->scaling == HELIO_SCALE_NONE && c->rate == 0) {
-    printf(" with a rate of %g, or with the one of the checkpoint that it goes on from\n", s->rate);
+static void print_rate(const session *s) {
+  const training *t = s->asked;
+  if (t->resume && t->scaling == HELIO_SCALE_NONE && t->rate == 0) {
+    printf(" with a rate of %g, or with that of a checkpoint, if it goes on from one\n", s->rate);
     return;
   }
-  if (c->scaling == HELIO_SCALE_NONE || s->device_count == 1) {
-    printf(" with a rate of %g%s\n", s->rate, c->scaling == HELIO_SCALE_NONE ? "" : ", not scaled for one replica");
+  if (t->scaling == HELIO_SCALE_NONE || s->device_count == 1) {
+    printf(" with a rate of %g%s\n", s->rate, t->scaling == HELIO_SCALE_NONE ? "" : ", not scaled for one replica");
     return;
   }
-  double factor = c->scaling == HELIO_SCALE_LINEAR ? s->device_count : sqrt(s->device_count);
-  if (s->warmup == 0) {
-    printf(" with a rate of %g, %g times %g for %d replicas\n", s->rate * factor, factor, s->rate, s->device_count);
-    return;
-  }
+  double factor = t->scaling == HELIO_SCALE_LINEAR ? s->device_count : sqrt(s->device_count);
   printf(" with a rate that grows from %g in %" PRId64 " step%s to %g times as much, for %d replicas\n", s->rate,
-         s->warmup, s->warmup == 1 ? "" : "s", factor, s->device_count);
+         s->steps, s->steps == 1 ? "" : "s", factor, s->device_count);
 }
 
-static void print_goal(const course *c, const session *s) {
-  printf("%s", s->goal.loss);
-  if (s->goal.from_logits) printf(" from logits");
-  if (!c->recipe && !c->loss) printf(" (by the last layer and the labels; --loss chooses another)");
+static void print_objective(const session *s) {
+  objective_print(&s->objective);
   printf(", %s", helio_optimizer_name(s->optimizer));
-  print_rate(c, s);
+  print_rate(s);
 }
 
-void report_begin(const course *c, const session *s) {
+void report_begin(const session *s) {
   print_data(s);
-  print_labels(&s->lesson);
+  print_labels(&s->samples);
   print_devices(s);
-  print_goal(c, s);
+  print_objective(s);
   fflush(stdout);
   helio_model_summary(s->model);
 }
@@ -100,6 +92,11 @@ static double samples_per_second(const session *s) {
   return s->tally.samples > 0 && s->tally.seconds > 0 ? (double)s->tally.samples / s->tally.seconds : NAN;
 }
 
+/* Of a training that went on without validation, what was validated before says nothing. */
+static bool is_missing(const session *s, const char *name) {
+  return strncmp(name, "val_", 4) == 0 && !s->samples.test_x && s->tally.steps > s->tally.begun;
+}
+
 void report_text(const session *s, const helio_history *history) {
   int epochs = helio_history_epochs(history);
   if (epochs == 0) return;
@@ -111,18 +108,18 @@ void report_text(const session *s, const helio_history *history) {
          s->tally.steps == 1 ? "" : "s");
   for (int i = 0; i < helio_history_count(history); i++) {
     const char *name = helio_history_name(history, i);
-    printf("%s %s %.4f", i ? "," : "", name, output_unsigned_nan(last_of(history, name)));
+    if (!is_missing(s, name)) printf("%s %s %.4f", i ? "," : "", name, output_unsigned_nan(last_of(history, name)));
   }
   printf("\n");
 }
 
-void report_files(const course *c, const files_written *written) {
-  if (c->save && written->model) printf("model: %s\n", c->save);
-  if (c->plot && written->plot) printf("plot: %s\n", c->plot);
-  if (c->log) printf("log: %s\n", c->log);
-  if (c->timeline) printf("timeline: %s\n", c->timeline);
-  if (c->tensorboard) printf("tensorboard --logdir %s\n", c->tensorboard);
-  if (c->checkpoint && written->checkpoints) printf("checkpoints: %s\n", c->checkpoint);
+void report_files(const training *t, const files_written *written) {
+  if (t->save && written->model) printf("model: %s\n", t->save);
+  if (t->plot && written->plot) printf("plot: %s\n", t->plot);
+  if (t->log && written->of_steps) printf("log: %s\n", t->log);
+  if (t->timeline && written->of_steps) printf("timeline: %s\n", t->timeline);
+  if (t->tensorboard) printf("tensorboard --logdir %s\n", t->tensorboard);
+  if (t->checkpoint && written->checkpoints) printf("checkpoints: %s\n", t->checkpoint);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------------

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places that a command will write to, looked at before hours are spent on what is to be written. Each gives the exit
  * status, after a message that names the option. A place of NULL is not asked for. */
-#ifndef OUTLETS_H
-#define OUTLETS_H
+#ifndef OUTPUT_PATHS_H
+#define OUTPUT_PATHS_H
 
 #include <stdbool.h>
 
 /* Can a file of this name be written? */
-int outlet_check_file(const char *option, const char *file, const char *path);
+int output_path_check_file(const char *option, const char *file, const char *path);
 
 /* Can files be written in this folder, which may have to be made? */
-int outlet_check_folder(const char *option, const char *folder, const char *path);
+int output_path_check_folder(const char *option, const char *folder, const char *path);
 
 /* Is it one place, however it is spelt? */
-bool outlet_is_same(const char *one, const char *other);
+bool output_path_is_same(const char *one, const char *other);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libcurl and libcrypto, opened by the one command that needs them. Linked, they and the thirty libraries behind them
  * made the start of every command three times as slow (`helio devices`: 16 ms of work, not 5). */
-#ifndef LATE_H
-#define LATE_H
+#ifndef LAZY_LIBRARIES_H
+#define LAZY_LIBRARIES_H
 
 #define CURL_DISABLE_TYPECHECK /* its macros call functions by their names */
 #include <curl/curl.h>
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define LATE_CURL_LIST(X)                                                                                              \
+#define LAZY_CURL_LIST(X)                                                                                              \
   X(curl_global_init)                                                                                                  \
   X(curl_easy_init)                                                                                                    \
   X(curl_easy_setopt)                                                                                                  \
@@ -20,7 +20,7 @@
   X(curl_easy_strerror)                                                                                                \
   X(curl_easy_cleanup)
 
-#define LATE_CRYPTO_LIST(X)                                                                                            \
+#define LAZY_CRYPTO_LIST(X)                                                                                            \
   X(EVP_sha256)                                                                                                        \
   X(EVP_MD_CTX_new)                                                                                                    \
   X(EVP_MD_CTX_free)                                                                                                   \
@@ -29,15 +29,15 @@
   X(EVP_DigestFinal_ex)
 
 /* The functions, by their names. */
-typedef struct late_functions {
-#define LATE_FIELD(name) __typeof__(name) *name;
-  LATE_CURL_LIST(LATE_FIELD) LATE_CRYPTO_LIST(LATE_FIELD)
-#undef LATE_FIELD
-} late_functions;
+typedef struct lazy_functions {
+#define LAZY_FIELD(name) __typeof__(name) *name;
+  LAZY_CURL_LIST(LAZY_FIELD) LAZY_CRYPTO_LIST(LAZY_FIELD)
+#undef LAZY_FIELD
+} lazy_functions;
 
-extern late_functions late;
+extern lazy_functions lazy;
 
 /* Fills them in, once. False with a message if a library is not there or lacks something. */
-bool late_open(char *message, size_t size);
+bool lazy_open(char *message, size_t size);
 
 #endif

@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lesson.h"
+#include "sample_set.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 
-int64_t lesson_count(const helio_array *samples) {
+int64_t sample_set_count(const helio_array *samples) {
   return samples ? helio_array_shape(samples).extent[0] : 0;
+}
+
+static bool is_bytes(const helio_array *samples) {
+  return samples && helio_array_type(samples) == HELIO_UINT8;
+}
+
+bool sample_set_has_bytes(const sample_set *set) {
+  return is_bytes(set->x) || is_bytes(set->test_x);
 }
 
 /* ---- batches ---- */
 
 static helio_status prepare(void *argument, helio_element *batch) {
-  const lesson *l = argument;
+  const sample_set *set = argument;
   helio_tensor *x = batch->part[0];
-  if (l->type) x = helio_cast(x, l->type);
-  if (l->divisor != 0) x = helio_div(x, helio_fill(HELIO_SCALAR, l->divisor, .type = helio_tensor_type(x)));
+  bool scaled = set->divisor != 0 && helio_tensor_type(x) == HELIO_UINT8;
+  if (set->type) x = helio_cast(x, set->type);
+  if (scaled) x = helio_div(x, helio_fill(HELIO_SCALAR, set->divisor, .type = helio_tensor_type(x)));
   batch->part[0] = x;
   return helio_error_pending();
 }
 
-helio_dataset *lesson_batches(lesson *l, helio_array *x, helio_array *y, int64_t batch, int64_t buffer) {
-  bool prepared = (l->type && helio_array_type(x) != l->type) || l->divisor != 0;
+helio_dataset *sample_set_batches(sample_set *set, helio_array *x, helio_array *y, int64_t batch, int64_t buffer) {
+  bool prepared = (set->type && helio_array_type(x) != set->type) || (set->divisor != 0 && is_bytes(x));
   helio_dataset *dataset = helio_dataset_of_slices((helio_array *const[]){x, y}, y ? 2 : 1);
   if (buffer > 0) dataset = helio_dataset_shuffle(dataset, buffer);
   dataset = helio_dataset_batch(dataset, batch);
-  return prepared ? helio_dataset_map(dataset, prepare, l) : dataset;
+  return prepared ? helio_dataset_map(dataset, prepare, set) : dataset;
 }
 
 /* ---- the model's shape ---- */
@@ -83,8 +92,7 @@ static helio_type input_type(const helio_model *model) {
   return strcmp(helio_layer_class(first), "Embedding") == 0 ? HELIO_INT32 : HELIO_FLOAT32;
 }
 
-/* Does it make numbers from 0 to 1 of bytes by itself? */
-static bool rescales(const helio_model *model) {
+bool sample_set_model_rescales(const helio_model *model) {
   for (int i = 0; i < helio_model_layer_count(model); i++) {
     const char *class = helio_layer_class(helio_model_layer(model, i));
     if (strcmp(class, "InputLayer") != 0) return strcmp(class, "Rescaling") == 0;
@@ -92,14 +100,15 @@ static bool rescales(const helio_model *model) {
   return false;
 }
 
-int lesson_suit(lesson *l, const helio_model *model, const char *path) {
+int sample_set_suit(sample_set *set, const helio_model *model, const char *path) {
   if (helio_model_input_shape(model, 1).rank > 0) {
     return command_failure(path, "%s takes several inputs; this command gives one: write a program (helio_fit)",
                            helio_layer_name(model));
   }
-  int status = suit(&l->x, model, path);
-  if (status == EXIT_SUCCESS) status = suit(&l->test_x, model, path);
-  l->type = input_type(model);
-  if (rescales(model)) l->divisor = 0;
+  int status = suit(&set->x, model, path);
+  if (status == EXIT_SUCCESS) status = suit(&set->test_x, model, path);
+  set->type = input_type(model);
+  /* Divided, whole numbers would all be 0 or 1. */
+  if (sample_set_model_rescales(model) || helio_type_is_integer(set->type)) set->divisor = 0;
   return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "outlets.h"
+#include "output_paths.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,9 +15,14 @@
 /* What is written has a name with more to it until it is whole. */
 enum { ROOM_FOR_TEMPORARY = 40 };
 
-static bool is_folder(const char *name) {
-  struct stat about;
-  return stat(name, &about) == 0 && S_ISDIR(about.st_mode);
+/* Does the command print to it: does `helio … --log /dev/stdout >file` name the file a second time? */
+static bool is_printed_to(const struct stat *about) {
+  struct stat printed;
+  bool same = false;
+  for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO && !same; stream++) {
+    same = fstat(stream, &printed) == 0 && printed.st_dev == about->st_dev && printed.st_ino == about->st_ino;
+  }
+  return same;
 }
 
 /* Cuts the last part off: "a/b" becomes "a", "b" becomes ".", "/b" becomes "/". */
@@ -36,12 +41,20 @@ static int try_file(const char *option, const char *file, const char *path) {
   return problem ? command_failure(path, "--%s %s; choose another place", option, problem) : EXIT_SUCCESS;
 }
 
-int outlet_check_file(const char *option, const char *file, const char *path) {
+int output_path_check_file(const char *option, const char *file, const char *path) {
   char folder[PATH_MAX];
+  struct stat about;
   if (!file) return EXIT_SUCCESS;
   size_t length = strlen(file);
-  if (length == 0 || file[length - 1] == '/' || is_folder(file)) {
+  if (length == 0 || file[length - 1] == '/' || command_is_folder(file)) {
     return command_usage_error(path, "--%s takes the name of a file, not of a folder: '%s'", option, file);
+  }
+  bool there = stat(file, &about) == 0;
+  if (there && !S_ISREG(about.st_mode)) {
+    return command_failure(path, "--%s %s is not a regular file; name another", option, file);
+  }
+  if (there && is_printed_to(&about)) {
+    return command_usage_error(path, "--%s %s: the command prints to this file; name another", option, file);
   }
   const char *slash = strrchr(file, '/');
   if (strlen(slash ? slash + 1 : file) > NAME_MAX - ROOM_FOR_TEMPORARY) {
@@ -55,7 +68,7 @@ int outlet_check_file(const char *option, const char *file, const char *path) {
 }
 
 /* In the nearest folder above that is there. */
-int outlet_check_folder(const char *option, const char *folder, const char *path) {
+int output_path_check_folder(const char *option, const char *folder, const char *path) {
   char above[PATH_MAX], file[PATH_MAX + 8];
   if (!folder) return EXIT_SUCCESS;
   if (!*folder) return command_usage_error(path, "--%s takes the name of a folder", option);
@@ -81,7 +94,11 @@ static char *whole_name(const char *place) {
   return whole;
 }
 
-bool outlet_is_same(const char *one, const char *other) {
+bool output_path_is_same(const char *one, const char *other) {
+  struct stat of_one, of_other;
+  if (stat(one, &of_one) == 0 && stat(other, &of_other) == 0) {
+    return of_one.st_dev == of_other.st_dev && of_one.st_ino == of_other.st_ino;
+  }
   char *first = whole_name(one), *second = whole_name(other);
   bool same = first && second ? strcmp(first, second) == 0 : strcmp(one, other) == 0;
   free(first);
