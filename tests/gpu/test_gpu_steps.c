@@ -21,17 +21,32 @@ static hi_device *device_of(int replica) {
 
 /* Waits are counted where the core calls the backend, too. What one is made of differs between the vendors: HIP's own
  * are not called, because most of them spin, and the emulator cannot tell a wait that is questions, with naps in
- * between, from other questions. */
+ * between, from other questions. Copies in are counted there because the emulator does not tell them from others. */
 static helio_stream_table backend_streams;
+static helio_memory_table backend_memory;
 static struct {
   const helio_backend_device *device;
-  atomic_ullong count;
-} waits[REPLICAS];
+  atomic_ullong waits, copies_in;
+} asked[REPLICAS];
+
+static int replica_of(const helio_backend_device *device) {
+  int replica = 0;
+  while (replica < REPLICAS - 1 && asked[replica].device != device) replica++;
+  return replica;
+}
 
 static void note_wait(const helio_backend_device *device) {
-  for (int i = 0; i < REPLICAS; i++) {
-    if (waits[i].device == device) atomic_fetch_add(&waits[i].count, 1);
-  }
+  atomic_fetch_add(&asked[replica_of(device)].waits, 1);
+}
+
+static helio_status copy_in(helio_backend_device *device, helio_stream *stream, helio_place target, const void *source,
+                            size_t bytes) {
+  atomic_fetch_add(&asked[replica_of(device)].copies_in, 1);
+  return backend_memory.copy_in(device, stream, target, source, bytes);
+}
+
+static unsigned long long copies_in(int replica) {
+  return atomic_load(&asked[replica].copies_in);
 }
 
 static helio_status stream_synchronize(helio_backend_device *device, helio_stream *stream) {
@@ -47,13 +62,15 @@ static helio_status event_synchronize(helio_backend_device *device, helio_event 
   return status;
 }
 
-static void count_waits(void) {
+static void count_what_is_asked(void) {
   hi_plugin *plugin = device_of(0)->physical->plugin;
   for (int i = 0; i < REPLICAS; i++) {
     assert_ok(hi_device_use(device_of(i)));
-    waits[i].device = device_of(i)->handle;
+    asked[i].device = device_of(i)->handle;
   }
   backend_streams = plugin->streams;
+  backend_memory = plugin->memory;
+  plugin->memory.copy_in = copy_in;
   plugin->streams.synchronize = stream_synchronize;
   plugin->streams.event_synchronize = event_synchronize;
 }
@@ -66,11 +83,12 @@ typedef struct counts {
 typedef struct course {
   int step;
   bool is_emulated;
+  unsigned long long first_copies[REPLICAS]; /* in, before the first batch */
   counts before[REPLICAS], behind[REPLICAS];
 } course;
 
 static bool count(int replica, counts *counted) {
-  counted->waits = atomic_load(&waits[replica].count);
+  counted->waits = atomic_load(&asked[replica].waits);
   return read_counters(on_cuda() ? SIM_CUDA : SIM_HIP, replica, &counted->emulator);
 }
 
@@ -83,6 +101,19 @@ static helio_status look(void *user, helio_training *training) {
     if (c->step == WARM + STEADY) count(i, &c->behind[i]);
   }
   return HELIO_OK;
+}
+
+static helio_status note_copies(void *user, helio_training *training) {
+  course *c = user;
+  (void)training;
+  for (int i = 0; i < REPLICAS; i++) c->first_copies[i] = copies_in(i);
+  return HELIO_OK;
+}
+
+static helio_status begin_step(void *user, helio_training *training) {
+  const course *c = user;
+  (void)training;
+  return let_read_ahead(c->step, REPLICAS, c->first_copies, copies_in);
 }
 
 static unsigned long long spent(const course *c, int replica, sim_occasion what) {
@@ -113,7 +144,7 @@ static void start(const char *spin_us) {
   helio_shutdown();
   setenv("HELIO_SPIN_US", spin_us, 1);
   start_replica_devices();
-  count_waits();
+  count_what_is_asked();
 }
 
 static void train(course *c, helio_on_failure on_failure) {
@@ -123,7 +154,11 @@ static void train(course *c, helio_on_failure on_failure) {
                                               .on_failure = on_failure);
     assert_made(strategy);
     helio_model *model = model_of(strategy);
-    assert_made(train_digits(model, REPLICAS, helio_callback(.user = c, .batch_end = look)));
+    assert_made(train_digits(
+        model, REPLICAS,
+        helio_callback(.user = c, .train_begin = note_copies, .batch_begin = begin_step, .batch_end = look)));
+    for (int i = 0; i < REPLICAS; i++) /* nothing but batches, or the first steps have waited for too few of them */
+      assert_int_equal(copies_in(i) - c->first_copies[i], PARTS * STEPS);
     helio_release(model);
   }
   assert_true(c->is_emulated);

@@ -7,6 +7,7 @@
 
 /* Of each replica's part; steps before those that are counted, those, and some behind them. */
 enum { SIDE = 28, CLASSES = 10, ROWS = 4, WARM = 8, STEADY = 12, STEPS = WARM + STEADY + 4 };
+enum { PARTS = 2 }; /* of a batch: images and labels */
 
 static inline helio_model *make_model(void) {
   helio_model *model = helio_sequential({helio_conv2d(16, 3, .activation = HELIO_RELU), helio_max_pool2d(),
@@ -39,6 +40,24 @@ static inline helio_history *train_digits(helio_model *model, int replicas, heli
   return helio_fit(model, .x = helio_array_of(pixels, HELIO_SHAPE(samples, SIDE, SIDE, 1)),
                    .y = helio_array_of(labels, HELIO_SHAPE(samples), .type = HELIO_INT32),
                    .batch_size = replicas * ROWS, .verbose = HELIO_QUIET, .callbacks = {callback});
+}
+
+/* How often something was copied in to the device of a replica. */
+typedef unsigned long long copies_in_function(int replica);
+
+/* One batch was taken for the step that begins, and as many are read ahead as there are replicas. How far the thread
+ * that reads ahead has come is up to the system; the first steps wait until it can go no further, so that there was no
+ * time at which more batches were under way than then. `first`: how often before the first batch. */
+static inline helio_status let_read_ahead(int step, int replicas, const unsigned long long *first,
+                                          copies_in_function *copies_in) {
+  for (int i = 0; i < replicas && step < WARM; i++) {
+    unsigned long long wanted = first[i] + PARTS * (unsigned)(step + 1 + replicas);
+    for (int waited = 0; copies_in(i) < wanted; waited++) {
+      if (waited == 100000) return HELIO_TIMED_OUT;
+      usleep(200);
+    }
+  }
+  return HELIO_OK;
 }
 
 #endif

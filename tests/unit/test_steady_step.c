@@ -51,8 +51,6 @@ static counts count(int device) {
 
 /* ---- training ---- */
 
-enum { PARTS = 2 }; /* of a batch: images and labels */
-
 typedef struct course {
   int replicas, step;
   bool reads;                                     /* the loss of each step */
@@ -69,34 +67,28 @@ static helio_status look(void *user, helio_training *training) {
   return HELIO_OK;
 }
 
+static unsigned long long copies_in(int replica) {
+  return count(replica).of[WRAP_COPIES_IN];
+}
+
 static helio_status note_copies(void *user, helio_training *training) {
   course *c = user;
   (void)training;
-  for (int i = 0; i < c->replicas; i++) c->first_copies[i] = count(i).of[WRAP_COPIES_IN];
+  for (int i = 0; i < c->replicas; i++) c->first_copies[i] = copies_in(i);
   return HELIO_OK;
 }
 
-/* One batch was taken for the step that begins, and as many are read ahead as there are replicas. How far the thread
- * that reads ahead has come is up to the system; the first steps wait until it can go no further, so that there was no
- * time at which more batches were under way than then. */
-static helio_status let_read_ahead(void *user, helio_training *training) {
+static helio_status begin_step(void *user, helio_training *training) {
   const course *c = user;
   (void)training;
-  for (int i = 0; i < c->replicas && c->step < WARM; i++) {
-    unsigned long long wanted = c->first_copies[i] + PARTS * (unsigned)(c->step + 1 + c->replicas);
-    for (int waited = 0; count(i).of[WRAP_COPIES_IN] < wanted; waited++) {
-      if (waited == 100000) return HELIO_TIMED_OUT;
-      usleep(200);
-    }
-  }
-  return HELIO_OK;
+  return let_read_ahead(c->step, c->replicas, c->first_copies, copies_in);
 }
 
 /* NULL: it failed. */
 static helio_history *train(helio_model *model, course *c) {
   return train_digits(
       model, c->replicas,
-      helio_callback(.user = c, .train_begin = note_copies, .batch_begin = let_read_ahead, .batch_end = look));
+      helio_callback(.user = c, .train_begin = note_copies, .batch_begin = begin_step, .batch_end = look));
 }
 
 /* ---- what a steady step costs ---- */
@@ -155,7 +147,7 @@ static void train_on(course *c, helio_on_failure on_failure) {
     helio_model *model = model_of(strategy_of(c->replicas, on_failure));
     assert_made(train(model, c));
     for (int i = 0; i < c->replicas; i++) /* nothing but batches, or the first steps have waited for too few of them */
-      assert_int_equal(count(i).of[WRAP_COPIES_IN] - c->first_copies[i], PARTS * STEPS);
+      assert_int_equal(copies_in(i) - c->first_copies[i], PARTS * STEPS);
     helio_release(model);
   }
   assert_ok(helio_shutdown());
