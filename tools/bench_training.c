@@ -194,6 +194,10 @@ static int run_bench_training(const command_line *line) {
       .quick = line->values[QUICK] != NULL,
   };
   int64_t replicas = 0;
+  int without = line->values[JSON] ? JSON : QUICK;
+  if (line->values[BY_LINE] && line->values[without]) {
+    return command_usage_error(line->path, "--by-line takes no --%s", options[without].name);
+  }
   bench.batch = bench.model->batch;
   int status = command_integer(line, options, BATCH, 1, 1000000, &bench.batch);
   if (!status) status = command_integer(line, options, REPLICAS, 1, MOST_REPLICAS, &replicas);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "runtime/nearest.h"
+#include "runtime/printable.h"
 
 enum {
   FIRST_OPTION = 256, /* above every character, so that getopt's answer tells long options from short ones */
@@ -26,8 +27,11 @@ static void message(const char *path, const char *format, va_list arguments) {
   char *text = NULL;
   fflush(stdout); /* so that the message comes after what was printed where both go to one place */
   if (vasprintf(&text, format, arguments) < 0) text = NULL;
-  for (char *c = text; c && *c; c++) {
-    if (((unsigned char)*c < 32 && *c != '\n') || *c == 127) *c = '?';
+  for (char *line = text, *end; line; line = end) {
+    end = strchr(line, '\n');
+    if (end) *end = '\0';
+    hi_make_printable(line);
+    if (end) *end++ = '\n';
   }
   fprintf(stderr, "%s: %s\n", path, text ? text : strerror(ENOMEM));
   free(text);

@@ -80,7 +80,7 @@ static json_t *source_json(const data_source *source) {
 static json_t *set_json(const char *set, const char *folder) {
   json_t *object = json_object(), *found = json_array(), *known = json_array();
   const data_source *source;
-  helio_error error;
+  helio_error error = {.message = ""};
   char **files = find(set, folder, &error);
   for (int i = 0; files && files[i]; i++) {
     json_t *file = json_object();
@@ -88,6 +88,7 @@ static json_t *set_json(const char *set, const char *folder) {
     output_set(file, "bytes", json_integer((json_int_t)file_bytes(files[i])));
     output_append(found, file);
   }
+  bool damaged = !files && error.status == HELIO_BAD_DATA;
   free(files);
   for (int number = 0; (source = data_source_of(set, number)); number++) {
     json_t *part = source_json(source);
@@ -96,6 +97,7 @@ static json_t *set_json(const char *set, const char *folder) {
   }
   output_set(object, "name", output_text(set));
   output_set(object, "found", found);
+  if (damaged) output_set(object, "error", output_text(error.message));
   output_set(object, "files", known);
   return object;
 }

@@ -95,7 +95,7 @@ static void print_logical(device_list list) {
     char limit[OUTPUT_BYTES];
     output_cell(table, "%s", device->name);
     output_cell(table, "%s", device->backend);
-    output_cell(table, "%s", device->memory_limit ? output_bytes(limit, device->memory_limit) : "none");
+    output_cell(table, "%s", device->memory_limit ? output_bytes(limit, device->memory_limit) : "not set");
     output_cell(table, "%s", device->physical);
   }
   printf("\n");

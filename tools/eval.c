@@ -27,8 +27,7 @@ static int take_samples(const command_line *line, saved_model *m, objective *aim
   bool of_recipe = false;
   int status = saved_model_take(m, line->values[DATA], sample_set_read, line->path, &of_recipe);
   if (!status) status = objective_choose(aim, m->model, &m->samples, line->values[LOSS], m->record.loss, line->path);
-  bool as_trained = !status && of_recipe && strcmp(aim->loss, m->recipe->objective.loss) == 0;
-  if (as_trained) memcpy(aim->metrics, m->recipe->objective.metrics, sizeof aim->metrics);
+  if (!status && of_recipe) recipe_add_metrics(m->recipe, aim);
   return status;
 }
 

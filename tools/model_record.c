@@ -53,6 +53,7 @@ helio_status model_record_keep(helio_model *model, const recipe *r, const char *
   json_t *note = read_note(model);
   output_set(note, recipe_key, r ? output_text(r->name) : json_null());
   output_set(note, loss_key, output_text(loss));
+  json_object_del(note, bytes_key); /* how other numbers were taken does not tell how bytes are */
   if (helio_array_type(set->x) == HELIO_UINT8) output_set(note, bytes_key, json_real(set->divisor ? set->divisor : 1));
   char *text = json_dumps(note, JSON_REAL_PRECISION(17));
   helio_status status = text ? helio_model_set_note(model, text) : HELIO_OUT_OF_MEMORY;

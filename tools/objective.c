@@ -9,6 +9,8 @@
 
 #include "command.h"
 
+enum { LABELS_AT_A_TIME = 1 << 16 };
+
 /* ---- the last layer ---- */
 
 static json_t *layers_of(const json_t *model) {
@@ -110,23 +112,42 @@ static bool is_one_for_several(const helio_array *labels, const helio_shape *out
   return units_of(output) > 1 && is_one_for_each(labels, output);
 }
 
-/* Is there a label that is not from 0 to the most, or not whole where it must be? */
-static bool is_beyond(const helio_array *labels, int64_t most, bool whole, double *label) {
+typedef struct range {
+  int64_t most; /* from 0 on */
+  bool whole;   /* numbers only */
+} range;
+
+static bool is_within(const range *allowed, double label) {
+  return label >= 0 && label <= (double)allowed->most && !(allowed->whole && label != floor(label));
+}
+
+static bool piece_is_beyond(helio_array *piece, const range *allowed, double *label) {
+  const double *values = helio_array_data(piece);
+  int64_t count = values ? helio_array_elements(piece) : 0;
+  for (int64_t i = 0; i < count; i++) {
+    if (is_within(allowed, values[i])) continue;
+    *label = values[i];
+    return true;
+  }
+  return false;
+}
+
+/* Is there a label beyond the range? Piece by piece: all of them would need eight times the room of masks in bytes. */
+static bool is_beyond(helio_array *labels, range allowed, double *label) {
+  int64_t rows = sample_set_count(labels), each = rows ? helio_array_elements(labels) / rows : 0;
+  int64_t piece = each < LABELS_AT_A_TIME ? LABELS_AT_A_TIME / (each ? each : 1) : 1;
   bool found = false;
-  HELIO_POOL {
-    helio_array *numbers = helio_array_cast((helio_array *)labels, HELIO_FLOAT64);
-    const double *values = helio_array_data(numbers);
-    int64_t count = values ? helio_array_elements(numbers) : 0;
-    for (int64_t i = 0; i < count && !found; i++) {
-      *label = values[i];
-      found = !(*label >= 0 && *label <= (double)most) || (whole && *label != floor(*label));
+  for (int64_t first = 0; first < rows && !found && !helio_error_pending(); first += piece) {
+    HELIO_POOL {
+      helio_array *some = helio_array_part(labels, first, rows - first < piece ? rows - first : piece);
+      found = piece_is_beyond(helio_array_cast(some, HELIO_FLOAT64), &allowed, label);
     }
   }
   return found;
 }
 
-static bool is_no_class(const helio_array *labels, int64_t classes, double *label) {
-  return is_beyond(labels, classes - 1, true, label);
+static bool is_no_class(helio_array *labels, int64_t classes, double *label) {
+  return is_beyond(labels, (range){.most = classes - 1, .whole = true}, label);
 }
 
 /* Where a model tells classes, labels of 0.0 and 1.0 are classes, whatever wrote the point: numbers could not be
@@ -194,7 +215,7 @@ static int refuse_label(int64_t classes, double label, const char *path) {
 }
 
 /* Of a model that gives several numbers for each label: it must be that of a class. */
-static int check_classes(const objective *aim, const helio_shape *output, const helio_array *labels, const char *path) {
+static int check_classes(const objective *aim, const helio_shape *output, helio_array *labels, const char *path) {
   double label = 0;
   int64_t units = units_of(output);
   if (!is_one_for_several(labels, output)) return EXIT_SUCCESS;
@@ -211,9 +232,9 @@ static int check_classes(const objective *aim, const helio_shape *output, const 
 }
 
 /* Logarithms of other numbers than these make a loss that falls without end. */
-static int check_odds(const objective *aim, const helio_array *labels, const char *path) {
+static int check_odds(const objective *aim, helio_array *labels, const char *path) {
   double label = 0;
-  if (!labels || !is_binary(aim->loss) || !is_beyond(labels, 1, false, &label)) return EXIT_SUCCESS;
+  if (!labels || !is_binary(aim->loss) || !is_beyond(labels, (range){.most = 1}, &label)) return EXIT_SUCCESS;
   return command_failure(path,
                          "the labels are not yes or no: %s takes numbers from 0 to 1, but there is %g; a last layer "
                          "of several units with softmax is for more classes, --loss mean_squared_error for numbers",
@@ -253,9 +274,11 @@ int objective_choose(objective *aim, helio_model *model, sample_set *set, const 
   free(activation);
   choose_metrics(aim);
   int status = check_labels(aim, &output, set, path);
-  if (status != EXIT_SUCCESS || is_sparse(aim->loss)) return status;
-  set->y = suit_labels(set->y, &output);
-  set->test_y = suit_labels(set->test_y, &output);
+  if (status != EXIT_SUCCESS) return status;
+  if (!is_sparse(aim->loss)) {
+    set->y = suit_labels(set->y, &output);
+    set->test_y = suit_labels(set->test_y, &output);
+  }
   return helio_error_pending() ? command_library_failure(path) : EXIT_SUCCESS;
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/printable.h"
+
 /* A note is a text that is not a cell; it begins a row, whose other cells are absent. */
 typedef struct entry {
   char *text;
@@ -180,17 +182,10 @@ const char *output_bytes(char text[OUTPUT_BYTES], uint64_t bytes) {
 }
 
 const char *output_printable(char *to, size_t size, const char *text) {
-  size_t length = strnlen(text, size);
-  if (length == size) {
-    length = size - 1;
-    while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) length--;
-  }
-  for (size_t i = 0; i < length; i++) {
-    unsigned char one = (unsigned char)text[i], before = i ? (unsigned char)text[i - 1] : 0;
-    bool control = one < 32 || one == 127 || (before == 0xC2 && one < 0xA0);
-    to[i] = control ? '?' : text[i];
-  }
+  size_t length = hi_text_fit(text, size);
+  memcpy(to, text, length);
   to[length] = '\0';
+  hi_make_printable(to);
   return to;
 }
 

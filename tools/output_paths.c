@@ -41,12 +41,12 @@ static int try_file(const char *option, const char *file, const char *path) {
   return problem ? command_failure(path, "--%s %s; choose another place", option, problem) : EXIT_SUCCESS;
 }
 
-int output_path_check_file(const char *option, const char *file, const char *path) {
+int output_path_check_file(const char *option, const char *file, bool in_place, const char *path) {
   char folder[PATH_MAX];
   struct stat about;
   if (!file) return EXIT_SUCCESS;
   size_t length = strlen(file);
-  if (length == 0 || file[length - 1] == '/' || command_is_folder(file)) {
+  if (file[length - 1] == '/' || command_is_folder(file)) {
     return command_usage_error(path, "--%s takes the name of a file, not of a folder: '%s'", option, file);
   }
   bool there = stat(file, &about) == 0;
@@ -56,6 +56,7 @@ int output_path_check_file(const char *option, const char *file, const char *pat
   if (there && is_printed_to(&about)) {
     return command_usage_error(path, "--%s %s: the command prints to this file; name another", option, file);
   }
+  if (there && in_place && access(file, W_OK) == 0) return EXIT_SUCCESS;
   const char *slash = strrchr(file, '/');
   if (strlen(slash ? slash + 1 : file) > NAME_MAX - ROOM_FOR_TEMPORARY) {
     return command_usage_error(path, "--%s: a name of a file has at most %d bytes", option,
@@ -69,12 +70,11 @@ int output_path_check_file(const char *option, const char *file, const char *pat
 
 /* In the nearest folder above that is there. */
 int output_path_check_folder(const char *option, const char *folder, const char *path) {
-  char above[PATH_MAX], file[PATH_MAX + 8];
+  char above[PATH_MAX], file[PATH_MAX + 48];
   if (!folder) return EXIT_SUCCESS;
-  if (!*folder) return command_usage_error(path, "--%s takes the name of a folder", option);
   snprintf(above, sizeof above, "%s", folder);
   while (access(above, F_OK) != 0 && errno == ENOENT && strcmp(above, ".") != 0) go_up(above);
-  snprintf(file, sizeof file, "%s/helio", above);
+  snprintf(file, sizeof file, "%s/.helio-%ld", above, (long)getpid()); /* nobody's: what has the name is in the way */
   const char *problem = whole_file_check(file);
   return problem ? command_failure(path, "--%s %s: nothing can be written there (%s); choose another place", option,
                                    folder, problem)

@@ -6,8 +6,9 @@
 
 #include <stdbool.h>
 
-/* Can a file of this name be written? */
-int output_path_check_file(const char *option, const char *file, const char *path);
+/* Can a file of this name be written: in place, where it is written as it grows, else under another name in its folder?
+ */
+int output_path_check_file(const char *option, const char *file, bool in_place, const char *path);
 
 /* Can files be written in this folder, which may have to be made? */
 int output_path_check_folder(const char *option, const char *folder, const char *path);

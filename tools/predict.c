@@ -42,12 +42,20 @@ static int64_t width_of(const helio_array *answers) {
   return sample_set_count(answers) ? helio_array_elements(answers) / sample_set_count(answers) : 0;
 }
 
-/* What the numbers of a sample are, by the model's last layer; −1 with the error pending. Where there are classes at
- * several places of a sample, it has none itself. */
+/* Where there are classes at several places of a sample, it has none itself, in whatever shape they come. */
+static bool is_one_choice(const helio_array *answers) {
+  const float *numbers = helio_array_data(answers);
+  double sum = 0;
+  for (int64_t i = 0; i < width_of(answers); i++) sum += (double)numbers[i];
+  return helio_array_shape(answers).rank == 2 &&
+         !(fabs(sum - 1) > 1e-3); /* also where there is none that is a number */
+}
+
+/* What the numbers of a sample are, by the model's last layer; −1 with the error pending. */
 static int kind_of(helio_model *model, const helio_array *answers) {
   char *activation = objective_activation(model);
   int kind = activation ? VALUES : -1;
-  if (activation && strcmp(activation, "softmax") == 0 && helio_array_shape(answers).rank == 2) kind = CLASSES;
+  if (activation && strcmp(activation, "softmax") == 0 && is_one_choice(answers)) kind = CLASSES;
   if (activation && strcmp(activation, "sigmoid") == 0 && width_of(answers) == 1) kind = YES_OR_NO;
   free(activation);
   return kind;

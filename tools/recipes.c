@@ -144,6 +144,10 @@ const recipe *recipe_of_model(const helio_model *model) {
   return same ? r : NULL;
 }
 
+void recipe_add_metrics(const recipe *r, objective *aim) {
+  if (strcmp(aim->loss, r->objective.loss) == 0) memcpy(aim->metrics, r->objective.metrics, sizeof aim->metrics);
+}
+
 int recipe_unknown(const char *word, const char *path) {
   const char *names[sizeof recipes / sizeof recipes[0]];
   char list[400] = "there are ";

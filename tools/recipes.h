@@ -42,6 +42,9 @@ const recipe *recipe_named(const char *name); /* NULL: there is none */
 /* The recipe that made the model, as its name and its layers tell; NULL: none did, or the error is pending. */
 const recipe *recipe_of_model(const helio_model *model);
 
+/* The recipe's own, if the loss is. */
+void recipe_add_metrics(const recipe *r, objective *aim);
+
 /* "unknown recipe 'WORD'; did you mean …", and the exit status. */
 int recipe_unknown(const char *word, const char *path);
 

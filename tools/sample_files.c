@@ -129,17 +129,31 @@ static int read_table(sample_set *set, const char *file, const char *path) {
 
 /* ---- known sets ---- */
 
-static helio_array *texts(const helio_samples *samples, const helio_model *model) {
+static int64_t longest_of(const helio_sequences *texts) {
+  int64_t longest = 0;
+  for (int64_t i = 0; i < helio_sequences_count(texts); i++) {
+    int64_t length = 0;
+    helio_sequences_at(texts, i, &length);
+    if (length > longest) longest = length;
+  }
+  return longest;
+}
+
+/* As long as the model takes them, else as the longest of both splits: a model may learn its shape from one of them. */
+static void pad_texts(sample_set *set, const helio_samples *train, const helio_samples *test,
+                      const helio_model *model) {
   helio_shape shape = helio_model_input_shape(model, 0);
-  return helio_pad_sequences(samples->sequences, shape.rank == 1 && shape.extent[0] > 0 ? shape.extent[0] : 0);
+  int64_t longest = longest_of(train->sequences), other = longest_of(test->sequences);
+  int64_t length = shape.rank == 1 && shape.extent[0] > 0 ? shape.extent[0] : longest > other ? longest : other;
+  set->x = helio_pad_sequences(train->sequences, length);
+  set->test_x = helio_pad_sequences(test->sequences, length);
 }
 
 static int read_set(sample_set *set, const char *name, const helio_model *model, const char *path) {
   helio_samples train, test;
   if (helio_load_data(name, &train, &test) != HELIO_OK) return command_library_failure(path);
   *set = (sample_set){.x = train.x, .y = train.y, .test_x = test.x, .test_y = test.y, .divisor = train.x ? 255 : 0};
-  if (!train.x) set->x = texts(&train, model);
-  if (!train.x) set->test_x = texts(&test, model);
+  if (!train.x) pad_texts(set, &train, &test, model);
   return set->x && set->test_x ? EXIT_SUCCESS : command_library_failure(path);
 }
 

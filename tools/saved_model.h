@@ -23,10 +23,11 @@ typedef struct saved_model {
  * the same. */
 int saved_model_open(saved_model *m, const command_line *line, const char *recipe_name, const char *device);
 
+typedef int saved_model_reader(sample_set *set, const char *data, const helio_model *model, const char *path);
+
 /* Takes samples as `read` finds them in a file of the user's own, or those of the recipe: of a folder, of its set's
  * file, or, where `data` is NULL, of where sets are looked for. Then the shape that the model takes. The exit status,
  * after a message; *of_recipe tells which it was. */
-typedef int saved_model_reader(sample_set *set, const char *data, const helio_model *model, const char *path);
 int saved_model_take(saved_model *m, const char *data, saved_model_reader *read, const char *path, bool *of_recipe);
 
 #endif

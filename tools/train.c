@@ -190,6 +190,7 @@ enum { FILES = sizeof files / sizeof files[0], OTHERS = sizeof others / sizeof o
 static int check_pair(const command_line *line, int one, int other) {
   const char *const *given = line->values;
   if (!given[one] || !given[other] || !output_path_is_same(given[one], given[other])) return EXIT_SUCCESS;
+  if (one == DATA && command_is_word(given[one])) return EXIT_SUCCESS; /* the name of a set */
   return command_usage_error(line->path, "--%s and --%s name the same place", options[one].name, options[other].name);
 }
 
@@ -209,7 +210,8 @@ static int check_different(const command_line *line) {
 static int check_outputs(const command_line *line) {
   int status = check_different(line);
   for (int i = 0; i < FILES && !status; i++) {
-    status = output_path_check_file(options[files[i]].name, line->values[files[i]], line->path);
+    bool grows = files[i] == LOG || files[i] == TIMELINE;
+    status = output_path_check_file(options[files[i]].name, line->values[files[i]], grows, line->path);
   }
   if (!status) status = output_path_check_folder("checkpoint", line->values[CHECKPOINT], line->path);
   return status ? status : output_path_check_folder("tensorboard", line->values[TENSORBOARD], line->path);

@@ -44,7 +44,10 @@ static int make_recipe_model(session *s) {
   HELIO_SCOPE(s->strategy) s->model = t->recipe->make_model(t->recipe->name, &s->samples);
   s->objective = t->recipe->objective;
   if (!s->model) return command_library_failure(t->path);
-  return t->loss ? objective_choose(&s->objective, s->model, &s->samples, t->loss, NULL, t->path) : EXIT_SUCCESS;
+  if (!t->loss) return EXIT_SUCCESS;
+  status = objective_choose(&s->objective, s->model, &s->samples, t->loss, NULL, t->path);
+  if (status == EXIT_SUCCESS) recipe_add_metrics(t->recipe, &s->objective);
+  return status;
 }
 
 /* Variables belong to the strategy in whose scope they are made: where the file says no shape, the samples do. */
@@ -72,6 +75,7 @@ static int make_own_model(session *s) {
   }
   status = sample_set_suit(&s->samples, s->model, t->path);
   if (status == EXIT_SUCCESS) status = build(s);
+  if (status == EXIT_SUCCESS) status = sample_set_suit(&s->samples, s->model, t->path); /* those to validate on, too */
   if (status != EXIT_SUCCESS) return status;
   return objective_choose(&s->objective, s->model, &s->samples, t->loss, before.loss, t->path);
 }
@@ -122,8 +126,6 @@ static helio_optimizer *make_optimizer(session *s) {
   double rate = t->rate > 0 ? t->rate : t->optimizer ? 0 : r->rate;
   if (rate > 0) helio_optimizer_set_learning_rate(optimizer, rate);
   s->rate = optimizer ? helio_optimizer_learning_rate(optimizer) : 0;
-  /* It grows for an epoch, whatever the total: with more of them a training that goes on must find the rate it had. */
-  helio_scale_learning_rate(optimizer, t->scaling, helio_num_replicas(s->strategy), s->steps);
   return helio_error_pending() ? NULL : optimizer;
 }
 
@@ -174,16 +176,16 @@ static helio_status note_measured(void *user, helio_training *t) {
   return HELIO_OK;
 }
 
-/* A training that goes on has the rate of its checkpoint, unless the command line names one. A rate that grows is a
- * matter of the steps. */
+/* A training that goes on has the rate of its checkpoint, unless the command line names one. It grows for an epoch,
+ * whatever the total: with more of them a training that goes on must find the rate it had. */
 static helio_status begin_training(void *user, helio_training *t) {
   session *s = user;
-  double rate = s->asked->scaling == HELIO_SCALE_NONE ? s->asked->rate : 0;
+  double rate = s->asked->rate;
   s->tally.steps = s->tally.begun = t->total_steps;
   command_set_log_level(HELIO_LOG_WARNING);
-  if (t->total_steps == 0) return HELIO_OK;
   helio_status status = rate > 0 ? helio_optimizer_set_learning_rate(t->optimizer, rate) : HELIO_OK;
-  if (!status && s->asked->talks) report_resumed(t);
+  if (!status) status = helio_scale_learning_rate(t->optimizer, s->asked->scaling, s->device_count, s->steps);
+  if (!status && t->total_steps > 0 && s->asked->talks) report_resumed(t);
   return status;
 }
 
@@ -309,6 +311,9 @@ static int finish(const session *s, const helio_history *history) {
   int judged = whole ? judge_loss(s, history) : EXIT_SUCCESS;
   if (saved != EXIT_SUCCESS || drawn != EXIT_SUCCESS) return saved != EXIT_SUCCESS ? saved : drawn;
   if (!whole) tell_interrupted(s, history);
+  if (signal && whole) {
+    command_tell(t->path, "%s came when the last step was taken: nothing is missing", strsignal(signal));
+  }
   return signal ? 128 + signal : judged;
 }
 

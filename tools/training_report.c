@@ -47,17 +47,19 @@ static void print_devices(const session *s) {
 
 static void print_rate(const session *s) {
   const training *t = s->asked;
-  if (t->resume && t->scaling == HELIO_SCALE_NONE && t->rate == 0) {
-    printf(" with a rate of %g, or with that of a checkpoint, if it goes on from one\n", s->rate);
-    return;
-  }
-  if (t->scaling == HELIO_SCALE_NONE || s->device_count == 1) {
-    printf(" with a rate of %g%s\n", s->rate, t->scaling == HELIO_SCALE_NONE ? "" : ", not scaled for one replica");
-    return;
-  }
+  bool grows = t->scaling != HELIO_SCALE_NONE && s->device_count > 1;
   double factor = t->scaling == HELIO_SCALE_LINEAR ? s->device_count : sqrt(s->device_count);
-  printf(" with a rate that grows from %g in %" PRId64 " step%s to %g times as much, for %d replicas\n", s->rate,
-         s->steps, s->steps == 1 ? "" : "s", factor, s->device_count);
+  printf(" with a rate %s %g", grows ? "that grows from" : "of", s->rate);
+  if (t->resume && t->rate == 0) {
+    printf(", or %s that of a checkpoint, if it goes on from one%s", grows ? "from" : "with", grows ? "," : "");
+  }
+  if (grows) {
+    printf(" in %" PRId64 " step%s to %g times as much, for %d replicas", s->steps, s->steps == 1 ? "" : "s", factor,
+           s->device_count);
+  } else if (t->scaling != HELIO_SCALE_NONE) {
+    printf(", not scaled for one replica");
+  }
+  printf("\n");
 }
 
 static void print_objective(const session *s) {

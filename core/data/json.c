@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtime/error.h"
+#include "runtime/printable.h"
 
 static void skip_space(hi_json_walk *walk) {
   while (walk->at < walk->length && memchr(" \t\n\r", walk->text[walk->at], 4)) walk->at++;
@@ -164,12 +165,6 @@ bool hi_json_number_read(const json_t *json, double *value) {
     return true;
   }
   return false;
-}
-
-void hi_make_printable(char *text) {
-  for (; *text; text++) {
-    if ((unsigned char)*text < 32 || *text == 127) *text = '?';
-  }
 }
 
 const char *hi_shown(const char *text, char shown[HI_SHOWN]) {

@@ -43,10 +43,7 @@ helio_status hi_json_quoted(const char *text, char **quoted);
 json_t *hi_json_number(double value);
 bool hi_json_number_read(const json_t *json, double *value);
 
-/* Text of somebody's file may stand in a message, but must not move the cursor of a terminal: replaces what would. */
-void hi_make_printable(char *text);
-
-/* The begin of a text, made so, for a message. */
+/* The begin of a text, made printable, for a message. */
 enum { HI_SHOWN = 101 };
 const char *hi_shown(const char *text, char shown[HI_SHOWN]);
 

@@ -15,6 +15,7 @@
 
 #include "data/json.h"
 #include "data/safetensors_format.h"
+#include "runtime/printable.h"
 #include "tensor/tensor.h"
 
 /* A tensor's description is some 300 bytes at the most, unless there are keys in it that we do not know. */

@@ -7,6 +7,7 @@
 
 #include "device/device.h"
 #include "runtime/error.h"
+#include "runtime/printable.h"
 
 static _Thread_local const char *blamed;
 

@@ -8,6 +8,7 @@
 #include "data/json.h"
 #include "nn/model.h"
 #include "runtime/error.h"
+#include "runtime/printable.h"
 
 /* Of the metadata of safetensors files: keras.models.model_from_json() takes the value. */
 static const char metadata_key[] = "keras_config";

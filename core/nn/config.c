@@ -6,6 +6,7 @@
 
 #include "data/json.h"
 #include "runtime/error.h"
+#include "runtime/printable.h"
 
 const hi_field hi_common_fields[] = {
     {"name", HI_FIELD_NAME, offsetof(hi_layer_common, name), NULL},

@@ -343,7 +343,10 @@ static helio_status sequential_build(helio_layer *owner, const helio_shape *inpu
   if (owner->model->input_count == 0) {
     helio_shape batch = inputs[0];
     if (batch.rank > 0) batch.extent[0] = HI_ANY;
-    helio_status status = know_input(owner, &batch, owner->type ? owner->type : HELIO_FLOAT32);
+    const hi_model *model = owner->model;
+    helio_type type = owner->type ? owner->type : HELIO_FLOAT32;
+    if (model->layer_count > 0) type = input_type_for(model->layers[0], (helio_type)0, owner->type);
+    helio_status status = know_input(owner, &batch, type);
     if (status) return status;
   }
   return build_chain(owner);

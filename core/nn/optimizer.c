@@ -285,9 +285,13 @@ static helio_status check_scaling(const helio_optimizer *optimizer, helio_rate_s
         "1 replica at least and no negative number of steps",
         (int)scaling, replicas, (long long)warmup_steps);
   }
-  if (optimizer->schedule || optimizer->numbers.calls > 0) {
-    return hi_fail(HELIO_WRONG_STATE, "%s %s: scale its rate when it is made", optimizer->name,
-                   optimizer->schedule ? "has a schedule, which its rate follows" : "has taken steps already");
+  if (optimizer->schedule) {
+    return hi_fail(HELIO_WRONG_STATE, "%s has a schedule, which its rate follows: scale its rate when it is made",
+                   optimizer->name);
+  }
+  /* A rate that was scaled at once is that of a checkpoint, and would be scaled again. */
+  if (optimizer->numbers.calls > 0 && warmup_steps == 0) {
+    return hi_fail(HELIO_WRONG_STATE, "%s has taken steps already: scale its rate when it is made", optimizer->name);
   }
   return HELIO_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/printable.h"
 #include "runtime/progress.h"
 #include "runtime/runtime.h"
 
@@ -29,14 +30,6 @@ void hi_enter_release(const char *function) {
 helio_status hi_enter(const char *function) {
   helio_status status = hi_enter_unstarted(function);
   return status ? status : hi_runtime_ensure();
-}
-
-size_t hi_text_fit(const char *text, size_t size) {
-  size_t length = strnlen(text, size);
-  if (length < size) return length;
-  length = size - 1;
-  while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) length--; /* what is left out begins inside one */
-  return length;
 }
 
 static void set_message(const char *text) {

@@ -26,9 +26,6 @@ void hi_error_prefix(const char *format, ...) HELIO_PRINTF(1, 2);
 /* Whatever call inside it has failed, to the program it is this one that did. Does nothing if no error is pending. */
 void hi_error_blame(const char *function);
 
-/* How many bytes of the text fit into a buffer of `size` bytes with the 0 behind them, no character being cut. */
-size_t hi_text_fit(const char *text, size_t size);
-
 /* What a plugin said of its last failure on this thread is kept apart from the pending error, because a refusal is not
  * an error where another device can do the work. */
 void hi_reason_set(const char *format, va_list arguments) HELIO_PRINTF(1, 0);

@@ -288,6 +288,9 @@ for model in mnist mlp reuters; do
   { echo '['; sed '1s/$/,/' "$work/out"; echo ']'; } >"$work/lines" && mv "$work/lines" "$work/out"
   expect_json "[row['steps'] for row in data] == [2, 1] and all(row['seconds'] > 0 for row in data)"
 done
+for option in json quick; do
+  expect_error 2 "--by-line takes no --$option" bench training --by-line --$option
+done
 echo many | "$helio" bench training --by-line >"$work/out" 2>"$work/err" && fail "--by-line takes many for a number"
 grep -q "should be a number of steps, not 'many'" "$work/err" || fail "--by-line: $(cat "$work/err")"
 expect_status 0 bench training --quick

@@ -47,6 +47,8 @@ mkdir "$work/own/mnist"
 touch "$work/own/mnist/train-images-idx3-ubyte"
 expect_status 0 data list --data "$work/own"
 expect_output "mnist is not whole: $work/own/mnist/t10k-labels-idx1-ubyte is missing or cannot be read"
+expect_status 0 data list --data "$work/own" --json
+expect_json "'mnist is not whole: $work/own/mnist/' in data['sets'][0]['error'] and 'error' not in data['sets'][2]"
 unset HELIO_DATA_DIR
 
 # Not found: where it was looked for, and two commands.

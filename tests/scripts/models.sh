@@ -58,6 +58,23 @@ for from in "--data mnist" "--recipe mnist"; do
   expect_status 0 eval "$work/bytes.safetensors" $from --json
   expect_json "abs(data['loss'] - json.load(open('$work/trained'))['val_loss']) < 1e-4 and data['accuracy'] > 0.5"
 done
+# The name of a set is no place: a file may have it.
+mkdir "$work/here"
+(cd "$work/here" && "$helio" train --model "$work/bytes.json" --data mnist --steps 1 --quiet --log mnist) ||
+  fail "a log with the name of a set"
+[ -s "$work/here/mnist" ] || fail "no log with the name of a set"
+# Texts of which those to validate on are longer or shorter: a model without a shape learns one that fits both.
+export HELIO_DATA_DIR=$golden/data
+cat >"$work/texts.json" <<'END'
+{"class_name": "Sequential", "config": {"name": "texts", "layers": [
+  {"class_name": "Embedding", "config": {"name": "embedding", "input_dim": 100, "output_dim": 2}},
+  {"class_name": "Flatten", "config": {"name": "flatten"}},
+  {"class_name": "Dense", "config": {"name": "dense", "units": 1, "activation": "sigmoid"}}]}}
+END
+expect_status 0 train --model "$work/texts.json" --data imdb --epochs 1 --json --save "$work/texts.safetensors"
+expect_json "data['val_loss'] > 0"
+expect_status 0 summary "$work/texts.safetensors" --json
+expect_json "data['config']['layers'][0]['config']['dtype'] == 'int32'"
 unset HELIO_DATA_DIR
 
 own_model() { # units, activation
@@ -313,6 +330,7 @@ with zipfile.ZipFile(sys.argv[1]) as whole, zipfile.ZipFile(sys.argv[2], "w") as
   [ $? -eq 143 ] || fail "SIGTERM in the last validation: $(cat "$work/err")"
   expect_output "model: $work/long.safetensors"
   if grep -q -e --resume "$work/err"; then fail "nothing is left to resume: $(cat "$work/err")"; fi
+  grep -q "Terminated came when the last step was taken: nothing is missing" "$work/err" || fail "SIGTERM: $(cat "$work/err")"
   # x_val and y_val are another spelling, and what is not used is told: nothing of one's own is left out in silence.
   for names in "x_train y_train x_val y_val" "x y x_test y_test" "x y x_val y_val sample_weight c" \
     "x_train y_train x y x_test y_test x_val" "x_train y_train x_val y_val x_test"; do
@@ -376,6 +394,22 @@ END
   expect_status 0 predict "$work/places.safetensors" --data "$work/numbers.npz" --json
   expect_json "len(data) == 200 and all(list(row) == ['values'] and len(row['values']) == 15 and
     all(abs(sum(row['values'][k:k + 3]) - 1) < 1e-5 for k in range(0, 15, 3)) for row in data)"
+  # Nor where a layer makes one row of them.
+  sed 's/}}\]}}$/}}, {"class_name": "Flatten", "config": {"name": "flat"}}]}}/' "$work/places.json" >"$work/row.json"
+  python3 - "$work" <<'END'
+import sys, npz
+npz.save(f"{sys.argv[1]}/row.npz", x=("f", (20, 5, 2), [0.5] * 200), y=("f", (20, 15), [0.25] * 300))
+npz.save(f"{sys.argv[1]}/bytes.npz", x=("B", (20, 5, 2), [9] * 200), y=("f", (20, 15), [0.25] * 300))
+END
+  expect_status 0 train --model "$work/row.json" --data "$work/bytes.npz" --epochs 1 --quiet --save "$work/row.safetensors"
+  expect_status 0 predict "$work/row.safetensors" --data "$work/row.npz" --json
+  expect_json "len(data) == 20 and all(len(row['values']) == 15 for row in data)"
+  # Who learnt from other numbers last does not know any more how to take bytes.
+  expect_status 0 predict "$work/row.safetensors" --data "$work/bytes.npz" --json
+  [ ! -s "$work/err" ] || fail "the model tells how it takes bytes: $(cat "$work/err")"
+  expect_status 0 train --model "$work/row.safetensors" --data "$work/row.npz" --epochs 1 --quiet --save "$work/row.safetensors"
+  expect_status 0 predict "$work/row.safetensors" --data "$work/bytes.npz" --json
+  grep -q "the model does not tell how it takes them" "$work/err" || fail "bytes: no warning: $(cat "$work/err")"
   expect_error 1 "there is one label where the model gives 3 numbers, each of which mean_absolute_error compares with a" \
     train --model "$work/places.json" --data "$work/numbers.npz" --loss mae
 

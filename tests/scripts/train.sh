@@ -30,6 +30,7 @@ expect_error 2 "one RECIPE at a time; there is 'linear' too" train mnist linear
 expect_error 2 "'own/m.json' is no recipe; --model own/m.json --data … trains the model of a file" train own/m.json
 expect_error 2 "mnist is a recipe, not a file: 'helio train mnist' trains it" train --model mnist --data mnist
 expect_error 2 "unknown recipe '?[31mred'; there are" train $'\x1b[31mred'
+expect_error 2 "unknown recipe '??31mred'; there are" train $'\xc2\x9b31mred'
 expect_error 2 "unknown recipe 'q'; there are" train q # one letter is like none
 POSIXLY_CORRECT=1 expect_status 0 train linear --steps 1 --quiet # options may follow whatever the environment says
 expect_error 2 "unknown option '--no-shufle'; did you mean '--no-shuffle'?" train linear --no-shufle
@@ -133,6 +134,8 @@ expect_error 1 "--log /dev/null is not a regular file" train linear --log /dev/n
 "$helio" train linear --timeline /dev/stdout 2>"$work/err" </dev/null | cat >"$work/out"
 [ "${PIPESTATUS[0]}" -eq 1 ] && [ ! -s "$work/out" ] || fail "a timeline into a pipe: $(head -c 200 "$work/out")"
 grep -qF -- "--timeline /dev/stdout is not a regular file; name another" "$work/err" || fail "a pipe: $(cat "$work/err")"
+mkdir -p "$work/named/helio" # which is in nobody's way
+expect_status 0 train linear --steps 1 --quiet --checkpoint "$work/named/steps"
 touch "$work/plain"
 expect_error 1 "--checkpoint $work/plain" train linear --checkpoint "$work/plain/c"
 expect_error 1 "--tensorboard $work/plain: nothing can be written there" train linear --tensorboard "$work/plain"
@@ -474,6 +477,20 @@ for epochs in 1 2 6; do
 done
 [ "$(rates_of_epochs "$work/parts.log")" = "$(rates_of_epochs "$work/whole.log")" ] ||
   fail "the rates are $(rates_of_epochs "$work/parts.log"), not $(rates_of_epochs "$work/whole.log")"
+# The rate that grows is the checkpoint's, or the one that is named then; so it is where one replica has nothing to scale.
+rm -rf "$work/scaled"
+for devices in 2 1; do
+  scaled="train linear --logical cpu:0=$devices --scale-lr linear --batch 100 --quiet --checkpoint $work/scaled-$devices"
+  # shellcheck disable=SC2086
+  expect_status 0 $scaled --epochs 1 --lr 0.01
+  rm -f "$work/rate.log"
+  for rate in "" "--lr 0.02"; do
+    # shellcheck disable=SC2086
+    expect_status 0 $scaled --epochs $((${#rate} / 9 + 2)) --resume $rate --log "$work/rate.log"
+  done
+  factors=$(rates_of_epochs "$work/rate.log" | awk -v n=$devices '{ printf "%g ", $1 / 0.01 / n }')
+  [ "$factors" = "1 2 " ] || fail "rates of $devices devices: $(rates_of_epochs "$work/rate.log")"
+done
 # Nothing to go on from: a log of another training makes way.
 rm -rf "$work/log" "$work/nothing"
 for _ in 1 2; do
@@ -484,8 +501,11 @@ done
 
 # --- Other recipes ---------------------------------------------------------------------------------------------------
 
-expect_status 0 train reuters --data "$small" --steps 2 --json
-expect_json "0 <= data['sparse_top_k_categorical_accuracy'] <= 1 and 0 <= data['val_sparse_top_k_categorical_accuracy'] <= 1"
+for loss in "" "--loss sparse_categorical_crossentropy"; do # its own
+  # shellcheck disable=SC2086
+  expect_status 0 train reuters --data "$small" --steps 2 $loss --json
+  expect_json "0 <= data['sparse_top_k_categorical_accuracy'] <= 1 and 0 <= data['val_sparse_top_k_categorical_accuracy'] <= 1"
+done
 expect_status 0 train reuters --data "$small/reuters/reuters.npz" --steps 1 --quiet --save "$work/topics.safetensors"
 expect_status 0 predict "$work/topics.safetensors" --data "$small" --json
 expect_json "len(data) > 0 and all(0 <= row['class'] < 46 for row in data)"

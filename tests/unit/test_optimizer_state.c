@@ -160,6 +160,9 @@ static void test_wrong_scaling(void **state) {
   train(optimizer, &n, 0, 1);
   helio_scale_learning_rate(optimizer, HELIO_SCALE_LINEAR, 2, 0);
   expect_error(HELIO_WRONG_STATE, "sgd has taken steps already");
+  assert_ok(
+      helio_scale_learning_rate(optimizer, HELIO_SCALE_LINEAR, 2, 10)); /* one that goes on is in its second step */
+  assert_true(fabs(helio_optimizer_learning_rate(optimizer) - 0.11) < 1e-15);
 }
 
 /* ---- which variables ---- */

@@ -7,6 +7,7 @@
 
 #include "ops/dispatch.h"
 #include "runtime/error.h"
+#include "runtime/printable.h"
 #include "support.h"
 
 /* ---- calls ---- */
@@ -529,6 +530,23 @@ static void test_fit(void **state) {
   assert_int_equal(hi_text_fit("\x80\x80\x80", 2), 0); /* no text at all */
 }
 
+static void expect_printable(const char *text, const char *expected) {
+  char copy[32];
+  snprintf(copy, sizeof copy, "%s", text);
+  hi_make_printable(copy);
+  assert_string_equal(copy, expected);
+}
+
+static void test_printable(void **state) {
+  (void)state;
+  expect_printable("a→é b", "a→é b");
+  expect_printable("\x1b[31m\r\n\x7f", "?[31m???");
+  expect_printable("a\xc2\x9b"
+                   "31m\xc2\xa0",
+                   "a??31m\xc2\xa0"); /* CSI in UTF-8; a space that does not break */
+  expect_printable("\xc2", "\xc2");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_operations),
@@ -547,6 +565,7 @@ int main(void) {
       TEST(test_prefix),
       TEST(test_prefix_that_is_too_long),
       TEST(test_fit),
+      TEST(test_printable),
   };
   remember_environment();
   return cmocka_run_group_tests(tests, NULL, NULL);

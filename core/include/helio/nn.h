@@ -825,9 +825,10 @@ HELIO_EXPORT double helio_optimizer_learning_rate(const helio_optimizer *optimiz
 HELIO_EXPORT helio_status helio_optimizer_set_learning_rate(helio_optimizer *optimizer, double rate);
 
 /* A batch that grows with the devices may need another rate: the optimizer's × replicas, or × √replicas. The rate rises
- * to it linearly in this many steps (0: at once; five epochs are usual), and the log says so. Only before the first
- * step, and without a schedule; a rate that rises is one, and cannot be set afterwards. Rates are never scaled unless
- * asked for: as in Keras, the rate is the one given. */
+ * to it linearly in this many steps (0: at once, and only before the first step; five epochs are usual), counted from
+ * the optimizer's first, and the log says so. Only without a schedule; a rate that rises is one, and cannot be set
+ * afterwards. A training that goes on does so with the rate of its checkpoint if it is scaled in .train_begin. Rates
+ * are never scaled unless asked for: as in Keras, the rate is the one given. */
 typedef enum helio_rate_scaling {
   HELIO_SCALE_NONE = 1,
   HELIO_SCALE_LINEAR = 2,
