@@ -139,7 +139,9 @@ static void go_over_calls(void **state) {
   const plan *p = *state;
   unsigned calls[DEVICES];
   for (int i = 0; i < DEVICES; i++) calls[i] = calls_of(p, i);
-  assert_true(calls[0] > 0 && calls[1] > 0);
+  /* What the wait of one replica has had done the other one need not wait for. */
+  bool by_chance = p->kind == SIM_HOST_WAIT || p->kind == SIM_POLL;
+  assert_true(by_chance ? calls[0] + calls[1] > 0 : calls[0] > 0 && calls[1] > 0);
   sweep s = {.plan = p,
              .devices = DEVICES,
              .calls = calls,

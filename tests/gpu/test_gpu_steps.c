@@ -6,8 +6,10 @@
 #include "counters.h"
 #include "device/topology.h"
 #include "digit_training.h"
+#include "runtime/clock.h"
 
 enum { REPLICAS = 2, MOST_LAUNCHES = 60 };
+enum { MOST_SPIN_SECONDS = 1 }; /* the most that HELIO_SPIN_US can be */
 
 /* ---- counting ---- */
 
@@ -26,7 +28,7 @@ static helio_stream_table backend_streams;
 static helio_memory_table backend_memory;
 static struct {
   const helio_backend_device *device;
-  atomic_ullong waits, copies_in;
+  atomic_ullong waits, long_waits, copies_in;
 } asked[REPLICAS];
 
 static int replica_of(const helio_backend_device *device) {
@@ -35,8 +37,9 @@ static int replica_of(const helio_backend_device *device) {
   return replica;
 }
 
-static void note_wait(const helio_backend_device *device) {
+static void note_wait(const helio_backend_device *device, double seconds) {
   atomic_fetch_add(&asked[replica_of(device)].waits, 1);
+  if (seconds >= MOST_SPIN_SECONDS) atomic_fetch_add(&asked[replica_of(device)].long_waits, 1);
 }
 
 static helio_status copy_in(helio_backend_device *device, helio_stream *stream, helio_place target, const void *source,
@@ -50,15 +53,19 @@ static unsigned long long copies_in(int replica) {
 }
 
 static helio_status stream_synchronize(helio_backend_device *device, helio_stream *stream) {
-  note_wait(device);
-  return backend_streams.synchronize(device, stream);
+  double begin = hi_seconds();
+  helio_status status = backend_streams.synchronize(device, stream);
+  note_wait(device, hi_seconds() - begin);
+  return status;
 }
 
 /* Who waits for what is past does not wait, nor does who comes back before it is. */
 static helio_status event_synchronize(helio_backend_device *device, helio_event *event) {
   bool was_ready = backend_streams.event_query(device, event) != HELIO_NOT_READY;
+  double begin = hi_seconds();
   helio_status status = backend_streams.event_synchronize(device, event);
-  if (!was_ready && backend_streams.event_query(device, event) == HELIO_OK) note_wait(device);
+  double seconds = hi_seconds() - begin;
+  if (!was_ready && backend_streams.event_query(device, event) == HELIO_OK) note_wait(device, seconds);
   return status;
 }
 
@@ -83,6 +90,7 @@ typedef struct counts {
 typedef struct course {
   int step;
   bool is_emulated;
+  void (*before_step)(void);                 /* NULL: nothing */
   unsigned long long first_copies[REPLICAS]; /* in, before the first batch */
   counts before[REPLICAS], behind[REPLICAS];
 } course;
@@ -113,6 +121,7 @@ static helio_status note_copies(void *user, helio_training *training) {
 static helio_status begin_step(void *user, helio_training *training) {
   const course *c = user;
   (void)training;
+  if (c->before_step) c->before_step();
   return let_read_ahead(c->step, REPLICAS, c->first_copies, copies_in);
 }
 
@@ -206,15 +215,15 @@ static void two_devices_that_drop(void **state) {
   expect_waits(&c, 1);
 }
 
-/* Long enough for what an emulated device has to do. The emulator sees a wait that sleeps on CUDA only: on HIP it is
- * naps. */
+/* Long enough for what an emulated device has to do, unless the machine is busy with something else. The emulator sees
+ * a wait that sleeps on CUDA only: on HIP it is naps. */
 static void waits_that_spin(void **state) {
   course c = {0};
   (void)state;
   start("1000000");
   train(&c, HELIO_DROP);
   expect_waits(&c, 1);
-  for (int i = 0; i < REPLICAS; i++) expect(&c, i, SIM_HOST_WAIT, "waits of the host that sleep", 0);
+  for (int i = 0; i < REPLICAS; i++) assert_in_range(spent(&c, i, SIM_HOST_WAIT), 0, atomic_load(&asked[i].long_waits));
 }
 
 /* Nine tensors are summed: the gradients of six variables, the loss and two numbers of the accuracy. */
@@ -230,16 +239,26 @@ static void a_sum_for_each_bucket(void **state) {
 
 /* ---- beside other threads ---- */
 
+static atomic_int taken;
+static atomic_bool taking_ends;
+
 /* As a thread does that reads ahead and finds too little room. */
-static void *take_memory(void *ending) {
+static void *take_memory(void *argument) {
   const helio_member *member = &device_of(0)->member;
-  while (!atomic_load((atomic_bool *)ending)) {
+  while (!atomic_load(&taking_ends)) {
     helio_buffer *buffer;
     if (member->memory->allocate(member->device, 100, &buffer)) break;
+    atomic_fetch_add(&taken, 1);
     usleep(300);
     member->memory->free(member->device, buffer);
   }
-  return NULL;
+  return argument;
+}
+
+/* So that it has its turn however busy the machine is. */
+static void let_take_memory(void) {
+  int before = atomic_load(&taken);
+  for (int i = 0; i < 100000 && atomic_load(&taken) < before + 2; i++) usleep(100);
 }
 
 /* A driver that is asked for memory may wait for all devices: nobody asks while some replicas have handed over their
@@ -247,17 +266,17 @@ static void *take_memory(void *ending) {
 static void a_thread_that_takes_memory(void **state) {
   course c = {0};
   pthread_t thread;
-  static atomic_bool ending;
   (void)state;
   setenv("HELIO_BUCKET_BYTES", "1", 1); /* many sums */
   start("0");
-  assert_int_equal(pthread_create(&thread, NULL, take_memory, &ending), 0);
+  c.before_step = let_take_memory;
+  assert_int_equal(pthread_create(&thread, NULL, take_memory, NULL), 0);
   train(&c, HELIO_STOP);
-  atomic_store(&ending, true);
+  atomic_store(&taking_ends, true);
   pthread_join(thread, NULL);
   print_message("%llu allocations in %d steps; taken or given back amid a sum: %llu\n", spent(&c, 0, SIM_ALLOCATION),
                 STEADY, (unsigned long long)c.behind[0].emulator.amid_collectives);
-  assert_true(spent(&c, 0, SIM_ALLOCATION) > STEADY);
+  assert_true(spent(&c, 0, SIM_ALLOCATION) >= STEADY);
   for (int i = 0; i < REPLICAS; i++) assert_int_equal(c.behind[i].emulator.amid_collectives, 0);
 }
 

@@ -116,12 +116,19 @@ static helio_status reduce_some(rank_state *self, size_t count) {
   return status;
 }
 
-/* Ranks 1 and 3 come to the second call much later than the others can wait. */
+/* Longer than ranks that are punctual may be apart on a busy machine. */
+enum { PATIENCE_MS = SANITIZED ? 3000 : 1000 };
+
+static atomic_int gave_up;
+
+/* Ranks 1 and 3 come to the second call when the other three have waited for as long as they do. */
 static void come_late(rank_state *self, const void *argument) {
   (void)argument;
+  bool late = self->rank % 2 == 1;
   if (reduce_some(self, 100)) return;
-  if (self->rank % 2 == 1) usleep(1500 * 1000);
+  for (int i = 0; late && atomic_load(&gave_up) < 3 && i < 60000; i++) usleep(1000);
   reduce_some(self, 100);
+  if (!late) atomic_fetch_add(&gave_up, 1);
 }
 
 /* On emulated GPUs the first sum waits for the compiler, for longer than ranks wait for each other here. */
@@ -135,13 +142,18 @@ static void late_ranks(group *g) {
     group_run(g, warm_up, NULL, NULL);
     group_check(g, "a call without a hurry");
   }
-  g->timeout_ms = 400;
+  char expected[80];
+  double patience = PATIENCE_MS / 1e3;
+  snprintf(expected, sizeof expected, "of 5 ranks these did not come within %g s: 1, 3", patience);
+  g->timeout_ms = PATIENCE_MS;
+  atomic_store(&gave_up, 0);
   group_run(g, come_late, NULL, NULL);
   for (int i = 0; i < g->count; i++) {
     const rank_state *r = &g->ranks[i];
     assert_int_equal(r->status, HELIO_TIMED_OUT); /* those that come too late are told so too */
-    if (!strstr(r->message, "of 5 ranks these did not come within 0.4 s: 1, 3")) fail_msg("%s", r->message);
-    if (i % 2 == 0 && (r->seconds < 0.3 || r->seconds > 1.4)) fail_msg("rank %d waited for %g s", i, r->seconds);
+    if (!strstr(r->message, expected)) fail_msg("%s", r->message);
+    if (i % 2 == 0 && (r->seconds < patience * 0.7 || r->seconds > patience + 10))
+      fail_msg("rank %d waited for %g s", i, r->seconds);
   }
 }
 
@@ -186,15 +198,16 @@ static void nothing(rank_state *self, const void *argument) {
 }
 
 static void a_rank_that_does_not_join(group *g) {
-  g->timeout_ms = 400;
+  char expected[100];
+  snprintf(expected, sizeof expected, "of 3 ranks these did not come to join the group within %g s: 1",
+           PATIENCE_MS / 1e3);
+  g->timeout_ms = PATIENCE_MS;
   g->absent = 1;
   group_run(g, nothing, NULL, NULL);
   for (int i = 0; i < g->count; i++) {
     if (i == g->absent) continue;
     assert_int_equal(g->ranks[i].status, HELIO_TIMED_OUT);
-    if (!strstr(g->ranks[i].message, "of 3 ranks these did not come to join the group within 0.4 s: 1")) {
-      fail_msg("%s", g->ranks[i].message);
-    }
+    if (!strstr(g->ranks[i].message, expected)) fail_msg("%s", g->ranks[i].message);
   }
   g->absent = -1; /* and the next group is as good as any */
   g->timeout_ms = 60000;

@@ -5,9 +5,9 @@
 
 enum { PATIENCE = SANITIZED ? 120 : 30 }; /* seconds that a child may take */
 
-static const char *const timeout = SANITIZED ? "2" : "0.5";
+static const char *const timeout = SANITIZED ? "2" : "1";
 
-enum { SILENCE_MS = SANITIZED ? 3000 : 800 }; /* longer than that */
+enum { SILENCE_MS = SANITIZED ? 3000 : 1500 }; /* longer than that */
 
 /* ---- children ---- */
 

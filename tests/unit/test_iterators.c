@@ -289,6 +289,7 @@ static void threads_end_with_their_iterator(void **state) {
                                2));
     assert_int_equal(thread_count(before), before); /* none before the first element is asked for */
     assert_true(helio_next(a, &element) && helio_next(b, &element) && helio_next(c, &element));
+    for (int i = 0; i < 10000 && atomic_load(&full.calls) < 3; i++) usleep(1000);
     usleep(20000);
     assert_int_equal(thread_count(before + 9), before + 9);
     clock_gettime(CLOCK_MONOTONIC, &start);
