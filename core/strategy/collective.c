@@ -55,22 +55,29 @@ static void note_refusal(hi_collective_choice *choice, const char *name, const c
   snprintf(choice->refusals + length, sizeof choice->refusals - length, "%s: %s\n", name, reason);
 }
 
+/* Behind the one that has failed already, if there is one, in the order in which they are chosen. */
+static bool is_left(const hi_collective_choice *failed, const char *name, const helio_collective_offer *offer) {
+  if (!failed || offer->score < failed->score) return true;
+  return offer->score == failed->score && strcmp(name, failed->collective.name) > 0;
+}
+
 /* A failure that is no refusal is one too: another collective may do better. The built-in one never refuses. That one
- * for other devices does not suit these is no news. */
+ * for other devices does not suit these is no news, nor is what was refused before another one failed. */
 static helio_status choose_best(const hi_collective *list, int count, const candidates *devices,
-                                hi_collective_choice *choice) {
+                                const hi_collective_choice *failed, hi_collective_choice *choice) {
   for (int i = 0; i < count; i++) {
     helio_collective_offer offer;
     helio_status status = ask(&list[i], devices, &offer);
     if (status == HELIO_NO_DEVICE) {
       hi_log(HELIO_LOG_DEBUG, "%s: %s", list[i].name, hi_reason(status));
-    } else if (status) {
+    } else if (status && !failed) {
       note_refusal(choice, list[i].name, hi_reason(status));
-    } else if (!choice->collective.table || offer.score > choice->score) {
-      take(choice, &list[i], &offer);
+    } else if (!status && is_left(failed, list[i].name, &offer)) {
+      if (!choice->collective.table || offer.score > choice->score) take(choice, &list[i], &offer);
     }
   }
-  return HELIO_OK;
+  if (choice->collective.table) return HELIO_OK;
+  return hi_fail(HELIO_NOT_SUPPORTED, "there is no collective for these devices but %s", failed->collective.name);
 }
 
 static void unknown(const hi_collective *list, int count, const char *name) {
@@ -126,8 +133,9 @@ static bool automatic(const char *name) {
   return !name || !*name || strcasecmp(name, "auto") == 0;
 }
 
-helio_status hi_collective_choose(hi_device *const *devices, int count, const char *name,
-                                  hi_collective_choice *choice) {
+/* `failed`: see choose_best(); NULL: none has. */
+static helio_status choose(hi_device *const *devices, int count, const char *name, const hi_collective_choice *failed,
+                           hi_collective_choice *choice) {
   hi_collective list[MOST_COLLECTIVES];
   if (helio_error_pending()) return helio_error_pending();
   if (count < 1) return hi_fail(HELIO_INVALID_ARGUMENT, "a group needs a device");
@@ -137,13 +145,31 @@ helio_status hi_collective_choose(hi_device *const *devices, int count, const ch
   if (!members.members) return hi_fail(HELIO_OUT_OF_MEMORY, "no memory for a list of %d devices", count);
   for (int i = 0; i < count; i++) members.members[i] = &devices[i]->member;
   int known = list_all(list);
-  hi_collective_choice made = {.score = 0};
-  if (automatic(name)) name = hi_environment_text(HI_COLLECTIVE);
-  status =
-      automatic(name) ? choose_best(list, known, &members, &made) : choose_named(list, known, &members, name, &made);
+  hi_collective_choice made = {.automatic = automatic(name)};
+  status = made.automatic ? choose_best(list, known, &members, failed, &made)
+                          : choose_named(list, known, &members, name, &made);
   free(members.members);
   if (!status) *choice = made;
   return status;
+}
+
+helio_status hi_collective_choose(hi_device *const *devices, int count, const char *name,
+                                  hi_collective_choice *choice) {
+  return choose(devices, count, automatic(name) ? hi_environment_text(HI_COLLECTIVE) : name, NULL, choice);
+}
+
+helio_status hi_collective_choose_another(hi_device *const *devices, int count, const char *reason,
+                                          hi_collective_choice *choice) {
+  hi_collective_choice other;
+  char line[sizeof choice->refusals];
+  helio_status status = choose(devices, count, NULL, choice, &other);
+  if (status) return status;
+  snprintf(line, sizeof line, "%.*s; %s takes its place", (int)strcspn(reason, "\n"), reason, other.collective.name);
+  memcpy(other.refusals, choice->refusals, sizeof other.refusals);
+  note_refusal(&other, choice->collective.name, line);
+  other.stands_in = true;
+  *choice = other;
+  return HELIO_OK;
 }
 
 helio_status hi_collective_check_name(const char *name) {

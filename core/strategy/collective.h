@@ -31,6 +31,8 @@ typedef struct hi_collective_choice {
   uint32_t score;
   uint32_t types;      /* HELIO_TYPE_BIT of what it sums itself */
   uint32_t flags;      /* HELIO_COLLECTIVE_… */
+  bool automatic;      /* nobody has named it */
+  bool stands_in;      /* for one that could not make its group */
   char refusals[1024]; /* a line for each that cannot serve the devices: "ring: its reason\n"; "" */
 } hi_collective_choice;
 
@@ -39,6 +41,11 @@ typedef struct hi_collective_choice {
  * those that refuse stand in choice->refusals. Any other name: that one, and an error with its reason if it cannot, or
  * with a list of what there is if it is unknown. */
 helio_status hi_collective_choose(hi_device *const *devices, int count, const char *name, hi_collective_choice *choice);
+
+/* In place of one that was chosen automatically, but could not make its group for that reason: the next best, with a
+ * line more in choice->refusals. HELIO_NOT_SUPPORTED: none is left. */
+helio_status hi_collective_choose_another(hi_device *const *devices, int count, const char *reason,
+                                          hi_collective_choice *choice);
 
 /* Whether there is such a one, for who needs none: a wrong name is an error on one device as well. */
 helio_status hi_collective_check_name(const char *name);

@@ -241,16 +241,47 @@ static void tell(const char *line, size_t length) {
 
 enum { MADE_FOR_THEM = 100 }; /* the score of a collective that suits the devices best */
 
-/* What will sum between the replicas and, if it was not made for their devices, why nothing better does. */
-static helio_status choose_collective(helio_strategy *strategy, const char *name) {
-  hi_collective_choice *choice = &strategy->collective;
-  helio_status status = hi_collective_choose(strategy->replicas.devices, strategy->replicas.count, name, choice);
-  if (status || choice->score >= MADE_FOR_THEM) return status;
+static bool is_fallback(const hi_collective_choice *choice) {
+  return choice->score < MADE_FOR_THEM || choice->stands_in;
+}
+
+/* Why nothing better sums between the replicas, if what does was not made for their devices. */
+static void tell_fallback(const hi_collective_choice *choice) {
   size_t length;
-  for (const char *line = choice->refusals; *line; line += length) {
+  for (const char *line = choice->refusals; *line && is_fallback(choice); line += length) {
     length = strcspn(line, "\n");
     if (line[length]) length++;
     tell(line, length);
+  }
+}
+
+static helio_status choose_collective(helio_strategy *strategy, const char *name) {
+  helio_status status =
+      hi_collective_choose(strategy->replicas.devices, strategy->replicas.count, name, &strategy->collective);
+  if (!status) tell_fallback(&strategy->collective);
+  return status;
+}
+
+/* A library may be there and whole, and still not work on this machine: for want of a newer driver, or of shared
+ * memory. That shows only when it is to make its communicators. What somebody has named has no substitute, and a device
+ * that failed is no matter of the collective. False with the error pending. */
+static bool take_another(helio_strategy *strategy) {
+  helio_error error;
+  hi_replicas *r = &strategy->replicas;
+  helio_status status = helio_error_pending();
+  bool may = strategy->collective.automatic && (status == HELIO_NOT_SUPPORTED || status == HELIO_IO_FAILURE);
+  for (int i = 0; i < r->count && may; i++) may = !hi_device_lost(r->devices[i]);
+  if (!may) return false;
+  helio_error_take(&error);
+  if (hi_collective_choose_another(r->devices, r->count, error.message, &strategy->collective)) return false;
+  tell_fallback(&strategy->collective);
+  return true;
+}
+
+static helio_status join_first(helio_strategy *strategy) {
+  while (hi_strategy_join(strategy)) {
+    hi_strategy_find_lost(strategy);
+    if (!take_another(strategy)) return helio_error_pending();
   }
   return HELIO_OK;
 }
@@ -293,10 +324,7 @@ helio_strategy *helio_mirrored_with(const helio_mirrored_options *given) {
   if (single) return strategy;
   strategy->replicas.services = &hi_mirrored_services;
   strategy->team = team_of(strategy);
-  if (!strategy->team) return NULL;
-  if (!hi_strategy_join(strategy)) return strategy;
-  hi_strategy_find_lost(strategy);
-  return NULL;
+  return strategy->team && !join_first(strategy) ? strategy : NULL;
 }
 
 /* ---- the group of communicators ---- */
@@ -394,7 +422,7 @@ const char *helio_strategy_collective(const helio_strategy *strategy) {
 
 const char *helio_strategy_fallbacks(const helio_strategy *strategy) {
   bool chosen = strategy && strategy->team;
-  return chosen && strategy->collective.score < MADE_FOR_THEM ? strategy->collective.refusals : "";
+  return chosen && is_fallback(&strategy->collective) ? strategy->collective.refusals : "";
 }
 
 const char *helio_strategy_device(const helio_strategy *strategy, int replica) {
