@@ -127,7 +127,7 @@ static void read_attribute(abi_enum *result, int device, abi_enum attribute, int
 }
 
 vendor_result vendor_device_facts(int index, vendor_facts *facts) {
-  int device = 0, major = 0, minor = 0, units = 0, warp = 0, shared = 0;
+  int device = 0, major = 0, minor = 0, units = 0, warp = 0, shared = 0, integrated = 0;
   size_t memory = 0;
   abi_enum result = driver.cuDeviceGet(&device, index);
   if (result == 0) result = driver.cuDeviceGetName(facts->name, sizeof facts->name, device);
@@ -138,6 +138,7 @@ vendor_result vendor_device_facts(int index, vendor_facts *facts) {
   read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_MULTIPROCESSOR_COUNT, &units);
   read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_WARP_SIZE, &warp);
   read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &shared);
+  read_attribute(&result, device, CUDA_ABI_ATTRIBUTE_INTEGRATED, &integrated);
   if (result != 0) return (int)result;
   snprintf(facts->architecture, sizeof facts->architecture, "sm_%d%d", major, minor);
   snprintf(facts->driver, sizeof facts->driver, "%d.%d", driver_version / 1000, driver_version % 1000 / 10);
@@ -145,6 +146,7 @@ vendor_result vendor_device_facts(int index, vendor_facts *facts) {
   facts->compute_units = (unsigned)units;
   facts->warp = (unsigned)warp;
   facts->shared_limit = (size_t)shared;
+  facts->integrated = integrated != 0;
   return 0;
 }
 

@@ -49,6 +49,7 @@ static helio_status device_describe(helio_plugin_state *state, uint32_t index, h
   helio_device_description full = {
       .size = description->size,
       .device_class = HELIO_CLASS_GPU,
+      .capabilities = physical->facts.integrated ? HELIO_CAPABLE_INTEGRATED : 0,
       .native_api = vendor.plugin,
       .name = physical->facts.name,
       .vendor = vendor.vendor,

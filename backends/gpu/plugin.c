@@ -64,6 +64,7 @@ static void write_properties(gpu_physical *physical) {
   snprintf(physical->property_text[count++], width, "warp=%u", physical->facts.warp);
   snprintf(physical->property_text[count++], width, "shared_memory=%zu", physical->facts.shared_limit);
   snprintf(physical->property_text[count++], width, "driver=%s", physical->facts.driver);
+  if (physical->facts.integrated) snprintf(physical->property_text[count++], width, "integrated=yes");
   for (size_t i = 0; i < count; i++) physical->properties[i] = physical->property_text[i];
 }
 

@@ -41,6 +41,7 @@ typedef struct vendor_facts {
   uint64_t memory;
   unsigned compute_units;
   unsigned warp;       /* 32 or 64 */
+  bool integrated;     /* a part of the processor, with whose memory it works */
   size_t shared_limit; /* bytes of shared memory of a block */
 } vendor_facts;
 

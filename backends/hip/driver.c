@@ -162,7 +162,7 @@ static void read_attribute(abi_enum *result, int device, abi_enum attribute, int
 }
 
 vendor_result vendor_device_facts(int index, vendor_facts *facts) {
-  int units = 0, warp = 0, shared = 0;
+  int units = 0, warp = 0, shared = 0, integrated = 0;
   size_t memory = 0;
   abi_enum result = hip.hipDeviceGetName(facts->name, sizeof facts->name, index);
   if (result == 0) result = hip.hipDeviceGetPCIBusId(facts->bus_id, sizeof facts->bus_id, index);
@@ -171,6 +171,7 @@ vendor_result vendor_device_facts(int index, vendor_facts *facts) {
   read_attribute(&result, index, HIP_ABI_ATTRIBUTE_MULTIPROCESSOR_COUNT, &units);
   read_attribute(&result, index, HIP_ABI_ATTRIBUTE_WARP_SIZE, &warp);
   read_attribute(&result, index, HIP_ABI_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, &shared);
+  read_attribute(&result, index, HIP_ABI_ATTRIBUTE_INTEGRATED, &integrated);
   if (result != 0) return done(result);
   if (facts->name[0] == '\0') snprintf(facts->name, sizeof facts->name, "%s", facts->architecture);
   version_text(facts->driver, sizeof facts->driver);
@@ -178,6 +179,7 @@ vendor_result vendor_device_facts(int index, vendor_facts *facts) {
   facts->compute_units = (unsigned)units;
   facts->warp = (unsigned)warp;
   facts->shared_limit = (size_t)shared;
+  facts->integrated = integrated != 0;
   return 0;
 }
 

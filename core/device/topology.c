@@ -183,12 +183,25 @@ static bool is_cpu(const hi_physical *physical) {
   return physical->description.device_class == HELIO_CLASS_CPU;
 }
 
-/* Accelerators first, and else as they were found. */
+bool hi_physical_integrated(const hi_physical *physical) {
+  return physical->description.capabilities & HELIO_CAPABLE_INTEGRATED;
+}
+
+/* Accelerators first, those that are part of a processor behind others. */
+static int rank_of(const hi_physical *physical) {
+  return is_cpu(physical) ? 2 : hi_physical_integrated(physical);
+}
+
+/* Else as they were found; where the user has ordered the backends, only within each. */
+static bool goes_before(const hi_physical *p, const hi_physical *other) {
+  return rank_of(p) < rank_of(other) && (p->plugin == other->plugin || !hi_backends_ordered());
+}
+
 static void order_physicals(void) {
   for (int i = 1; i < physical_count; i++) {
     hi_physical *p = physicals[i];
     int at = i;
-    for (; at > 0 && !is_cpu(p) && is_cpu(physicals[at - 1]); at--) physicals[at] = physicals[at - 1];
+    for (; at > 0 && goes_before(p, physicals[at - 1]); at--) physicals[at] = physicals[at - 1];
     physicals[at] = p;
   }
 }
@@ -207,7 +220,7 @@ static void number_physicals(void) {
 static helio_status find_physicals(void) {
   helio_status status = collect_physicals();
   if (status) return status;
-  if (!hi_backends_ordered()) order_physicals();
+  order_physicals();
   number_physicals();
   if (physical_count == 0) return hi_fail(HELIO_NO_DEVICE, "no backend has a usable device");
   if (!lists_allocate(&physical_lists, physical_count)) {

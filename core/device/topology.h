@@ -57,6 +57,9 @@ void hi_topology_unlock(void);
 hi_physical *const *hi_physicals(int *count);
 hi_physical *hi_physical_find(const hi_name *name);
 
+/* Is it an accelerator that is a part of the processor? */
+bool hi_physical_integrated(const hi_physical *physical);
+
 /* Was any device (of this class, 0: of any) used? */
 bool hi_topology_used(uint32_t device_class);
 

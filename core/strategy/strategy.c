@@ -148,6 +148,13 @@ static helio_status take_named(helio_strategy *strategy, const char *name) {
   return device ? take_device(strategy, device) : hi_device_unknown(&parsed, false);
 }
 
+/* The others would wait for it in each step: the graphics part of a processor is slower by far, and its memory small.
+ */
+static bool is_left_out(const helio_strategy *strategy, const hi_device *device) {
+  if (!hi_physical_integrated(device->physical) || strategy->replicas.count == 0) return false;
+  return !hi_physical_integrated(strategy->replicas.devices[0]->physical);
+}
+
 /* Every visible accelerator, else every logical CPU: the first of all devices says which, since those come first. Those
  * that were lost are left out. */
 static helio_status take_all(helio_strategy *strategy) {
@@ -155,8 +162,13 @@ static helio_status take_all(helio_strategy *strategy) {
   hi_device *const *devices = hi_devices(&count);
   helio_status status = HELIO_OK;
   for (int i = 0; i < count && !status; i++) {
-    bool wanted = strcmp(devices[i]->info.type, devices[0]->info.type) == 0 && !hi_device_lost(devices[i]);
-    if (wanted) status = take_device(strategy, devices[i]);
+    if (strcmp(devices[i]->info.type, devices[0]->info.type) != 0 || hi_device_lost(devices[i])) continue;
+    if (!is_left_out(strategy, devices[i])) {
+      status = take_device(strategy, devices[i]);
+    } else {
+      hi_log(HELIO_LOG_INFO, "%s (%s) is left out, because it is a part of the processor; it can be named",
+             devices[i]->name, devices[i]->physical->description.name);
+    }
   }
   if (!status && strategy->replicas.count == 0) status = hi_fail(HELIO_NO_DEVICE, "all devices were lost");
   return status;

@@ -443,6 +443,44 @@ static void test_communicators_that_cannot_be_made(void **state) {
   }
 }
 
+/* ---- graphics of a processor beside cards ---- */
+
+static void job_all(void **state) {
+  int count = 0;
+  (void)state;
+  HELIO_POOL {
+    const helio_device *const *devices = helio_physical_devices("GPU", &count);
+    for (int i = 0; i < count; i++) {
+      bool integrated = false;
+      for (const char *const *fact = devices[i]->properties; *fact; fact++)
+        integrated |= strcmp(*fact, "integrated=yes") == 0;
+      printf("GPU:%d is %s:%d%s\n", i, devices[i]->backend, devices[i]->backend_index,
+             integrated ? ", integrated" : "");
+    }
+    helio_strategy *strategy = helio_mirrored();
+    assert_made(strategy);
+    for (int i = 0; i < helio_num_replicas(strategy); i++)
+      printf("%s|", strrchr(helio_strategy_device(strategy, i), '/'));
+    printf("\n");
+  }
+}
+
+static void test_graphics_of_a_processor(void **state) {
+  (void)state;
+  run_strategy_job("cuda,hip", "", "--hip 3 --cuda 1 --integrated 0", "all");
+  assert_ended(end, 0);
+  assert_says(end, "GPU:0 is cuda:0, integrated\nGPU:1 is hip:0\nGPU:2 is hip:1\nGPU:3 is hip:2, integrated\n");
+  run_strategy_job("hip", "", "--hip 3 --integrated 0", "all");
+  assert_ended(end, 0);
+  assert_says(end, "GPU:0 is hip:0\nGPU:1 is hip:1\nGPU:2 is hip:2, integrated\n");
+  assert_says(end, "/device:GPU:2 (gpusim");
+  assert_says(end, "is left out, because it is a part of the processor; it can be named");
+  assert_says(end, "/device:GPU:0|/device:GPU:1|\n");
+  run_strategy_job("cuda", "", "--cuda 1 --integrated 0", "all"); /* there is no other */
+  assert_ended(end, 0);
+  assert_says(end, "/device:GPU:0|\n");
+}
+
 /* ---- a failure of the last step, which nobody waits for with HELIO_STOP ---- */
 
 static helio_status look(const char *where, helio_strategy *strategy, trainer *t, helio_values *results,
@@ -607,13 +645,14 @@ int main(int argc, char **argv) {
       {"parts", job_parts, NULL, NULL, NULL},   {"memory", job_memory, NULL, NULL, NULL},
       {"mixed", job_mixed, NULL, NULL, NULL},   {"lose", job_lose, NULL, NULL, NULL},
       {"unmade", job_unmade, NULL, NULL, NULL}, {"last", job_last, NULL, NULL, NULL},
-      {"refuse", job_refuse, NULL, NULL, NULL},
+      {"refuse", job_refuse, NULL, NULL, NULL}, {"all", job_all, NULL, NULL, NULL},
   };
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_parts),
       cmocka_unit_test(test_memory),
       cmocka_unit_test(test_mixed),
       cmocka_unit_test(test_communicators_that_cannot_be_made),
+      cmocka_unit_test(test_graphics_of_a_processor),
       cmocka_unit_test(test_the_last_step_of_all),
       cmocka_unit_test(test_steps_behind_a_failure),
       cmocka_unit_test(test_a_refused_step),

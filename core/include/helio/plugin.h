@@ -83,6 +83,9 @@ enum {
   HELIO_CAPABLE_SYNCHRONOUS = 1 << 0,
   /* native_buffer() is an address that the host may read and write whenever the stream is idle. */
   HELIO_CAPABLE_HOST_MEMORY = 1 << 1,
+  /* An accelerator that is a part of the processor and has no memory of its own: it comes behind others, and where
+   * there are others a strategy takes it only if it is named. */
+  HELIO_CAPABLE_INTEGRATED = 1 << 2,
 };
 
 typedef struct helio_device_description {

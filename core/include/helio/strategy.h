@@ -44,7 +44,8 @@ typedef enum helio_on_failure {
 /* A copy of every variable on each device. */
 typedef struct helio_mirrored_options {
   size_t size;
-  const char *devices[HELIO_MAX_REPLICAS]; /* none: every visible accelerator, else every logical CPU */
+  const char *devices[HELIO_MAX_REPLICAS]; /* none: every visible accelerator (parts of processors only
+                                              if there is no other), else every logical CPU */
   double weights[HELIO_MAX_REPLICAS];      /* by which batches are split: {3, 1}; none: all equal */
   const char *collective;                  /* a collective that `helio plugins` lists, or "reduce-to-one"; NULL: that of
                                               HELIO_COLLECTIVE, else the one that suits the devices best */

@@ -20,6 +20,7 @@ static sim_settings settings = {
     .driver = 13000,
     .collectives = 22809,
     .peer = true,
+    .integrated = -1,
     .seed = 1,
     .order = SIM_UP,
     .pace = SIM_LATE,
@@ -138,7 +139,7 @@ static void refuse_unknown(void) {
                                       "GPUSIM_DRIVER",  "GPUSIM_PEER",  "GPUSIM_SEED",     "GPUSIM_ORDER",
                                       "GPUSIM_PACE",    "GPUSIM_FAULT", "GPUSIM_PATIENCE", "GPUSIM_CACHE",
                                       "GPUSIM_REPORT",  "GPUSIM_LIBS",  "GPUSIM_COUNTERS", "GPUSIM_ARCHITECTURE",
-                                      "GPUSIM_MISSING", "GPUSIM_LEAKS", "GPUSIM_NCCL"};
+                                      "GPUSIM_MISSING", "GPUSIM_LEAKS", "GPUSIM_NCCL",     "GPUSIM_INTEGRATED"};
   enum { NAMES = sizeof names / sizeof *names };
   for (char **variable = environ; *variable; variable++) {
     if (strncmp(*variable, "GPUSIM_", 7) != 0 || !strncmp(*variable, "GPUSIM_TEST_", 12)) continue;
@@ -165,6 +166,8 @@ static void read_all(void) {
   settings.driver = (int)read_number("GPUSIM_DRIVER", 0, 99999, 13000);
   settings.collectives = (int)read_number("GPUSIM_NCCL", 2700, 99999, 22809);
   settings.peer = read_number("GPUSIM_PEER", 0, 1, 1);
+  if (getenv("GPUSIM_INTEGRATED"))
+    settings.integrated = (int)read_number("GPUSIM_INTEGRATED", 0, SIM_MOST_DEVICES - 1, 0);
   settings.seed = read_number("GPUSIM_SEED", 0, UINT64_MAX, 1);
   settings.order = (sim_order)read_choice("GPUSIM_ORDER", orders, 3, SIM_UP);
   settings.pace = (sim_pace)read_choice("GPUSIM_PACE", paces, 3, (int)draw_pace(settings.seed));

@@ -66,11 +66,12 @@ typedef struct sim_settings {
   int driver;                            /* GPUSIM_DRIVER: 13000 */
   int collectives;                       /* GPUSIM_NCCL: 22809, the version that NCCL and RCCL tell */
   bool peer;                             /* GPUSIM_PEER: 1; whether devices of a vendor may reach each other's memory */
-  uint64_t seed;                         /* GPUSIM_SEED: 1 */
-  sim_order order;                       /* GPUSIM_ORDER: up, down or shuffled, of the threads of a block */
-  sim_pace pace;                         /* GPUSIM_PACE: late, behind or random; drawn by the seed, late for seed 1 */
-  const char *visible[SIM_VISIBLE];      /* the vendors' own variables; NULL: not set */
-  const char *fault;                     /* GPUSIM_FAULT, see faults below; "" */
+  int integrated;                   /* GPUSIM_INTEGRATED: the device of each vendor that is part of a processor; −1 */
+  uint64_t seed;                    /* GPUSIM_SEED: 1 */
+  sim_order order;                  /* GPUSIM_ORDER: up, down or shuffled, of the threads of a block */
+  sim_pace pace;                    /* GPUSIM_PACE: late, behind or random; drawn by the seed, late for seed 1 */
+  const char *visible[SIM_VISIBLE]; /* the vendors' own variables; NULL: not set */
+  const char *fault;                /* GPUSIM_FAULT, see faults below; "" */
   int patience;         /* GPUSIM_PATIENCE: 60; seconds without progress after which a wait is "waits for ever" */
   bool leaks;           /* GPUSIM_LEAKS: 1; whether what is left when the process ends is told */
   const char *cache;    /* GPUSIM_CACHE, a folder for compiled kernel text; NULL: none */

@@ -205,6 +205,7 @@ static bool read_attribute(const sim_device *device, abi_enum attribute, int *va
   case CUDA_ABI_ATTRIBUTE_MULTIPROCESSOR_COUNT:
     return *value = 2, true;
   case CUDA_ABI_ATTRIBUTE_INTEGRATED:
+    return *value = sim_device_slot(device) == sim_setup()->integrated, true;
   case CUDA_ABI_ATTRIBUTE_PCI_DEVICE_ID:
   case CUDA_ABI_ATTRIBUTE_PCI_DOMAIN_ID:
   case CUDA_ABI_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
