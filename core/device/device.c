@@ -49,9 +49,8 @@ static _Thread_local unsigned suspicions;
 helio_status hi_device_refuses(const hi_device *device) {
   if (!hi_device_lost(device)) return HELIO_OK;
   suspicions++;
-  hi_reason_say("the device was lost%s", hi_device_hung(device)
-                                             ? ", because a call of it did not come back; use others"
-                                             : "; use others, or try it again behind helio_shutdown()");
+  hi_reason_say("the device was lost%s", hi_device_hung(device) ? ", because a call of it did not come back; use others"
+                                                                : "; use others, or start the program again");
   return HELIO_DEVICE_FAILURE;
 }
 

@@ -376,6 +376,8 @@ static void who_was_lost_is_known(void **state) {
   helio_error_take(NULL);
   assert_true(helio_device_lost(name));
   assert_int_equal(helio_synchronize(name), HELIO_DEVICE_FAILURE);
+  const char *advice = "use others, or start the program again"; /* this process may not have it again */
+  assert_non_null(strstr(helio_error_message(), advice));
   helio_error_take(NULL);
 }
 
