@@ -4,6 +4,7 @@
  * free is freed on the host. The variant says which backend.
  */
 #include "../gpusim/core/sim.h"
+#include "settings.h"
 #include "test.h"
 
 #include <helio/plugin.h>
@@ -38,7 +39,7 @@ static helio_status host_fail(const helio_host *host, helio_status status, const
 
 static const char *host_parameter(const helio_host *host, const char *name) {
   (void)host;
-  return strstr(name, "WORKSPACE") != NULL ? limit : "";
+  return strstr(name, "WORKSPACE") != NULL ? limit : parameter_of_environment(name);
 }
 
 static atomic_int taken, held; /* from the host: how often, and how many that were not given back */
@@ -524,7 +525,7 @@ static void test_refused(void **state) {
 
 static void test_faults(void **state) {
   (void)state;
-  if (getenv("GPUSIM_SEED") == NULL && getenv("GPUSIM_CUDA") == NULL) SKIP("a real card does not fail on demand");
+  if (!is_emulated()) SKIP("a real card does not fail on demand");
   assert_int_equal(system("GPUSIM_FAULT=lost:library:2 \"$(readlink /proc/$PPID/exe)\" lost >&2"), 0);
   assert_int_equal(system("GPUSIM_FAULT=create:1 \"$(readlink /proc/$PPID/exe)\" again >&2"), 0);
   assert_int_equal(system("GPUSIM_FAULT=library:1+ \"$(readlink /proc/$PPID/exe)\" refused >&2"), 0);

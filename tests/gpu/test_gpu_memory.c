@@ -8,6 +8,7 @@
 
 #include "../../backends/gpu/abi/cuda_driver.h"
 #include "../../backends/gpu/library.h"
+#include "settings.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -41,7 +42,7 @@ static helio_status host_fail(const helio_host *host, helio_status status, const
 
 static const char *host_parameter(const helio_host *host, const char *name) {
   (void)host;
-  return strstr(name, "LIBRARIES") != NULL ? "/nowhere" : "";
+  return parameter_of_environment(name);
 }
 
 static void *host_allocate(const helio_host *host, size_t bytes) {
@@ -176,6 +177,18 @@ static void test_pinned_copies(void **state) {
   close_place(&at);
 }
 
+/* Whether a copy from one card to another must be refused, or may be: emulated cards reach each other unless they are
+ * told not to, real ones if they can. */
+static bool check_refusal(uint32_t to, uint32_t from, helio_status status) {
+  const char *peer = getenv("GPUSIM_PEER");
+  if (to == from) return false;
+  if (is_emulated() && (peer == NULL || strcmp(peer, "0") != 0)) return false;
+  if (is_emulated()) assert_int_equal(status, HELIO_NOT_SUPPORTED);
+  bool refused = status == HELIO_NOT_SUPPORTED;
+  print_message("card %u %s the memory of card %u\n", to, refused ? "does not reach" : "reaches", from);
+  return refused;
+}
+
 /* From one card to another, directly if they reach each other; the core goes through the host if they do not. */
 static void check_peer(uint32_t to, uint32_t from) {
   place target = open_place(to), source = open_place(from);
@@ -189,11 +202,7 @@ static void check_peer(uint32_t to, uint32_t from) {
   OK(plugin->streams->wait(target.device, target.stream, written));
   helio_status status = plugin->memory->copy_peer(target.device, target.stream, (helio_place){here, 0}, source.device,
                                                   (helio_place){there, 0}, sizeof sent);
-  const char *peer = getenv("GPUSIM_PEER");
-  bool cannot = to != from && peer != NULL && strcmp(peer, "0") == 0;
-  if (cannot) {
-    assert_int_equal(status, HELIO_NOT_SUPPORTED);
-  } else {
+  if (!check_refusal(to, from, status)) {
     OK(status);
     read_back(&target, here, 0, got, sizeof got);
     assert_memory_equal(sent, got, sizeof got);
@@ -216,7 +225,7 @@ static void test_peers(void **state) {
 /* Emulated cards can be told that they do not reach each other. */
 static void test_no_peers(void **state) {
   (void)state;
-  if (getenv("GPUSIM_SEED") == NULL && getenv("GPUSIM_CUDA") == NULL) SKIP("real cards reach each other or do not");
+  if (!is_emulated()) SKIP("real cards reach each other or do not");
   assert_int_equal(system("GPUSIM_PEER=0 \"$(readlink /proc/$PPID/exe)\" peers >&2"), 0);
 }
 
