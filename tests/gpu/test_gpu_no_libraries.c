@@ -11,11 +11,15 @@ typedef struct absence {
   const char *backend, *fault, *job, *warning, *install;
 } absence;
 
+/* Those that the machine may have. */
+#define NO_OLDER "missing:libcublas.so.12,missing:libcublas.so.11,missing:libcudnn.so.8"
+
 static const absence absences[] = {
-    {"cuda", "missing:cublasSgemm_v2", "matmul", "cuBLAS cannot be used", "install that of your driver's CUDA version"},
-    {"cuda", "missing:cudnnConvolutionForward", "conv2d", "cuDNN cannot be used", "install cuDNN 9 or 8"},
-    {"cuda", "missing:libcudnn.so.9", "conv2d", "cuDNN cannot be used", "HELIO_CUDA_LIBRARIES"},
-    {"cuda", "missing:libcudnn_cnn.so.9", "conv2d", "cuDNN cannot be used", "libcudnn_cnn.so.9"},
+    {"cuda", "missing:cublasSgemm_v2," NO_OLDER, "matmul", "cuBLAS cannot be used",
+     "install that of your driver's CUDA version"},
+    {"cuda", "missing:cudnnConvolutionForward," NO_OLDER, "conv2d", "cuDNN cannot be used", "install cuDNN 9 or 8"},
+    {"cuda", "missing:libcudnn.so.9," NO_OLDER, "conv2d", "cuDNN cannot be used", "HELIO_CUDA_LIBRARIES"},
+    {"cuda", "missing:libcudnn_cnn.so.9," NO_OLDER, "conv2d", "cuDNN cannot be used", "libcudnn_cnn.so.9"},
     {"hip", "missing:librocblas.so.4", "matmul", "rocBLAS cannot be used", "install that of your ROCm version"},
     {"hip", "missing:libMIOpen.so.1", "conv2d", "MIOpen cannot be used", "install that of your ROCm version"},
     {"hip", "missing:miopenConvolutionForwardImmediate", "conv2d", "MIOpen cannot be used", "HELIO_HIP_LIBRARIES"},

@@ -102,22 +102,25 @@ static void test_reasons(void **state) { /* before libpart.so.1 is open */
   assert_int_equal(strncmp(reason, expected, strlen(expected)), 0);
 }
 
-/* The same of what the loader finds by a plain name, and of a cuBLAS that is older than the newest for the card. That
- * there is no compiler either does not matter here. */
+/* The same of what the loader finds by a plain name, and of what a named folder has. That there is no compiler either
+ * does not matter here; one of the machine's own must not be found, nor another cuBLAS. */
 static void test_reasons_told(void **state) {
   (void)state;
+  const char *recent = "--cuda 1 --architecture sm_70 --fault missing:libnvrtc.so.12,missing:libnvrtc.so.11.2";
+  const char *old = "--cuda 1 --architecture sm_70 --driver 11080 --fault missing:libnvrtc.so.11.2";
   char folder[] = "/tmp/helio-test-XXXXXX", libraries[PATH_MAX], needy[PATH_MAX + 64], path[64], settings[128];
   assert_non_null(mkdtemp(folder));
   beside(libraries);
+  touch(folder, "libcublas.so.11");
   snprintf(needy, sizeof needy, "%s/libneedy.so.1", libraries);
   snprintf(path, sizeof path, "%s/libcublas.so.12", folder);
   assert_int_equal(symlink(needy, path), 0);
   snprintf(settings, sizeof settings, "LD_LIBRARY_PATH=%s", folder);
-  run_job("cuda", settings, "--cuda 1 --architecture sm_70", "matmul", &end);
+  run_job("cuda", settings, recent, "matmul", &end);
   unlink(path);
   assert_says(end, "(libcublas.so.12 is there, but cannot be opened: libpart.so.1: cannot open shared object file");
-  touch(folder, "libcublas.so.11");
-  run_on(folder, "--cuda 1 --architecture sm_70", "matmul");
+  snprintf(settings, sizeof settings, "LD_LIBRARY_PATH=%s HELIO_CUDA_LIBRARIES=%s", folder, folder);
+  run_job("cuda", settings, old, "matmul", &end);
   snprintf(path, sizeof path, "%s/libcublas.so.11", folder);
   unlink(path);
   rmdir(folder);
@@ -221,7 +224,7 @@ static void test_older_compiler_only(void **state) {
   snprintf(file, sizeof file, "%s/libnvrtc.so.12", from);
   snprintf(link_path, sizeof link_path, "%s/libnvrtc.so.12", folder);
   assert_int_equal(symlink(file, link_path), 0);
-  run_on(folder, "--cuda 1 --architecture sm_70", "matmul");
+  run_on(folder, "--cuda 1 --architecture sm_70 --fault missing:libcublas.so.12,missing:libcublas.so.11", "matmul");
   unlink(link_path);
   rmdir(folder);
   assert_ended(end, 0);

@@ -7,6 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Versions that gpusim has not, but the machine may have. */
+#define NO_OTHER_HIP                                                                                                   \
+  "missing:libamdhip64.so.9,missing:libamdhip64.so.8,missing:libamdhip64.so.7,missing:libamdhip64.so.5"
+#define NO_OLDER_NVRTC "missing:libnvrtc.so.12,missing:libnvrtc.so.11.2"
+#define NO_OLDER_BLAS  "missing:libcublas.so.12,missing:libcublas.so.11"
+
 static child_end end;
 
 /* ---- probing ---- */
@@ -78,37 +84,9 @@ static void test_reason_is_the_error(void **state) {
   assert_says(end, "the stub of the CUDA Toolkit, not a driver");
 }
 
-/* A folder with empty files, which the loader takes for the libraries. */
-static void hide_libraries(char folder[64], const char *const *names) {
-  snprintf(folder, 64, "/tmp/helio-test-XXXXXX");
-  assert_non_null(mkdtemp(folder));
-  for (; *names != NULL; names++) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", folder, *names);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fclose(file);
-  }
-}
-
-static void unhide_libraries(const char *folder, const char *const *names) {
-  for (; *names != NULL; names++) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", folder, *names);
-    unlink(path);
-  }
-  rmdir(folder);
-}
-
 static void test_no_hip_library(void **state) {
   (void)state;
-  static const char *const names[] = {"libamdhip64.so.5", "libamdhip64.so.7", "libamdhip64.so.8", "libamdhip64.so.9",
-                                      NULL};
-  char folder[64], settings[256];
-  hide_libraries(folder, names);
-  snprintf(settings, sizeof settings, "LD_LIBRARY_PATH=%s:$LD_LIBRARY_PATH", folder);
-  run_job("hip", settings, "--hip 1 --fault missing:libamdhip64.so.6", "plugins", &end);
-  unhide_libraries(folder, names);
+  run_job("hip", "", "--hip 1 --fault missing:libamdhip64.so.6," NO_OTHER_HIP, "plugins", &end);
   assert_ended(end, 0);
   assert_says(end, "hip\tno device\t0");
   assert_says(end, "there is no HIP: install ROCm's runtime (Debian: libamdhip64-5), or say where it is by "
@@ -145,8 +123,7 @@ typedef struct compile_case {
 static const compile_case compiles[] = {
     {"cuda", "--cuda 1", NULL},
     {"hip", "--hip 1", NULL},
-    {"cuda", "--cuda 1 --fault missing:libnvrtc.so.13", "there is no NVRTC of CUDA 13 or older"},
-    {"cuda", "--cuda 1 --fault missing:nvrtcGetCUBIN", "NVRTC has no nvrtcGetCUBIN"},
+    {"cuda", "--cuda 1 --fault missing:libnvrtc.so.13," NO_OLDER_NVRTC, "there is no NVRTC of CUDA 13 or older"},
     {"cuda", "--cuda 1 --fault compile", "NVRTC does not compile"},
     {"hip", "--hip 1 --fault compile", "hipRTC does not compile"},
     /* The runtime has the compiler in it. */
@@ -156,7 +133,8 @@ static const compile_case compiles[] = {
     /* A device that is newer than the compiler gets text for its driver, one that is too old an explanation. */
     {"cuda", "--cuda 1 --architecture sm_90", NULL},
     {"cuda", "--cuda 1 --architecture sm_125", NULL},
-    {"cuda", "--cuda 1 --architecture sm_70", "NVRTC 13.0 does not know sm_70: install that of CUDA 12 as well"},
+    {"cuda", "--cuda 1 --architecture sm_70 --fault " NO_OLDER_NVRTC,
+     "NVRTC 13.0 does not know sm_70: install that of CUDA 12 as well"},
     {"hip", "--hip 1 --architecture gfx1030", NULL},
 };
 
@@ -184,15 +162,31 @@ static void test_compiles_elsewhere(void **state) {
   assert_suspect(end, false);
 }
 
+/* Nor has an older one, which the machine may have, what the newest lacks. */
+static void test_compiler_without_symbol(void **state) {
+  (void)state;
+  char folder[] = "/tmp/helio-test-XXXXXX", command[4 * PATH_MAX], settings[128];
+  const char *build = test_build_folder();
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command,
+           "cd %s && ln -s %.900s/tests/gpusim/libs/lib* . && ln -s %.900s/tests/gpusim/older/libnvrtc.so.12 . && "
+           "ln -s libnvrtc.so.12 libnvrtc.so.11.2",
+           folder, build, build);
+  assert_int_equal(system(command), 0);
+  snprintf(settings, sizeof settings, "HELIO_CUDA_CACHE=none GPUSIM_LIBS=%s", folder);
+  run_job("cuda", settings, "--cuda 1 --fault missing:nvrtcGetCUBIN", "add", &end);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+  assert_ended(end, 1);
+  assert_says(end, "NVRTC has no nvrtcGetCUBIN");
+  assert_says(end, "error: HELIO_NOT_SUPPORTED");
+  assert_says(end, "goes on: 5");
+}
+
 /* The compiler of CUDA 13 does not start with a driver of CUDA 12, so it is not even tried. */
 static void test_old_driver(void **state) {
   (void)state;
-  static const char *const names[] = {"libnvrtc.so.12", "libnvrtc.so.11.2", NULL};
-  char folder[64], settings[256];
-  hide_libraries(folder, names);
-  snprintf(settings, sizeof settings, "HELIO_CUDA_CACHE=none LD_LIBRARY_PATH=%s:$LD_LIBRARY_PATH", folder);
-  run_job("cuda", settings, "--cuda 1 --driver 12040", "add", &end);
-  unhide_libraries(folder, names);
+  run_job("cuda", "HELIO_CUDA_CACHE=none", "--cuda 1 --driver 12040 --fault " NO_OLDER_NVRTC, "add", &end);
   assert_says(end, "there is no NVRTC of CUDA 12 or older, as this driver and sm_80 want it");
   assert_says(end, "libnvrtc.so.12: file too short");
   assert_says(end, "goes on: 5");
@@ -291,7 +285,7 @@ static void test_captures(void **state) {
 /* A library that is missing is told, and kernels of our own do its work. */
 static void test_missing_libraries(void **state) {
   (void)state;
-  run_job("cuda", "", "--cuda 1 --fault missing:libcublas.so.13,missing:libcudnn.so.9", "matmul", &end);
+  run_job("cuda", "", "--cuda 1 --fault missing:libcublas.so.13,missing:libcudnn.so.9," NO_OLDER_BLAS, "matmul", &end);
   assert_says(end, "result: 2");
   assert_ended(end, 0);
   run_job("hip", "", "--hip 1 --fault missing:librocblas.so.4,missing:libMIOpen.so.1", "matmul", &end);
@@ -302,12 +296,19 @@ static void test_missing_libraries(void **state) {
 int main(int argc, char **argv) {
   do_job(argc, argv);
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_probes),         cmocka_unit_test(test_own_machine),
-      cmocka_unit_test(test_visible),        cmocka_unit_test(test_reason_is_the_error),
-      cmocka_unit_test(test_no_hip_library), cmocka_unit_test(test_real_stub),
-      cmocka_unit_test(test_compilers),      cmocka_unit_test(test_compiles_elsewhere),
-      cmocka_unit_test(test_old_driver),     cmocka_unit_test(test_faults),
-      cmocka_unit_test(test_captures),       cmocka_unit_test(test_missing_libraries),
+      cmocka_unit_test(test_probes),
+      cmocka_unit_test(test_own_machine),
+      cmocka_unit_test(test_visible),
+      cmocka_unit_test(test_reason_is_the_error),
+      cmocka_unit_test(test_no_hip_library),
+      cmocka_unit_test(test_real_stub),
+      cmocka_unit_test(test_compilers),
+      cmocka_unit_test(test_compiles_elsewhere),
+      cmocka_unit_test(test_compiler_without_symbol),
+      cmocka_unit_test(test_old_driver),
+      cmocka_unit_test(test_faults),
+      cmocka_unit_test(test_captures),
+      cmocka_unit_test(test_missing_libraries),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
