@@ -41,8 +41,9 @@ void run_job(const char *backend, const char *settings, const char *options, con
   const char *build = test_build_folder();
   snprintf(command, sizeof command,
            "env HELIO_PLUGIN_PATH=%.900s/backends/%s/.libs:%.900s/backends/cpu/.libs HELIO_LOG=debug "
-           "HELIO_CUDA_LIBRARIES=/nowhere HELIO_HIP_LIBRARIES=/nowhere %s %.900s/tests/gpusim/run %s %s %s %s 2>&1",
-           build, backend, build, settings, build, options, self, job, backend);
+           "HELIO_CUDA_LIBRARIES=/nowhere HELIO_HIP_LIBRARIES=/nowhere XDG_CACHE_HOME=%.900s/tests/gpusim/cache %s "
+           "%.900s/tests/gpusim/run %s %s %s %s 2>&1",
+           build, backend, build, build, settings, build, options, self, job, backend);
   run_command(command, end);
 }
 

@@ -16,7 +16,7 @@ typedef struct child_end {
 const char *test_build_folder(void);
 
 /* Runs `job` with the settings of the environment ("NAME=value NAME=value", may be "") and tests/gpusim/run's options.
- */
+ * Compiled kernels are kept in the build tree, and none of the machine's libraries is found in the usual folders. */
 void run_job(const char *backend, const char *settings, const char *options, const char *job, child_end *end);
 
 /* The same on the machine as it is. */

@@ -27,9 +27,8 @@ static void run_strategy_job(const char *backend, const char *settings, const ch
   assert_non_null(b);
   snprintf(all, sizeof all,
            "HELIO_PLUGIN_PATH=%.500s/backends/cuda/.libs:%.500s/backends/hip/.libs:%.500s/backends/cpu/.libs:"
-           "%.500s/collectives/nccl/.libs:%.500s/collectives/ring/.libs HELIO_BACKEND=%s HELIO_LOG=info "
-           "XDG_CACHE_HOME=%.500s/tests/gpusim/cache %s",
-           b, b, b, b, b, backend, b, settings);
+           "%.500s/collectives/nccl/.libs:%.500s/collectives/ring/.libs HELIO_BACKEND=%s HELIO_LOG=info %s",
+           b, b, b, b, b, backend, settings);
   run_job(backend, all, options, job, &end);
 }
 
