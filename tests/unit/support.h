@@ -24,7 +24,7 @@
 extern char **environ;
 
 /* As the runner gave them. */
-static char given_path[PATH_MAX * 2], given_backend[64], given_arena_debug[8];
+static char given_path[PATH_MAX * 2], given_backend[64], given_arena_debug[8], given_visible[256];
 
 /* The top of the build tree: what the runner says, else found by where this program lies. */
 static inline const char *build_folder(void) {
@@ -40,13 +40,25 @@ static inline const char *build_folder(void) {
   return folder;
 }
 
-/* Unsets all variables HELIO_… but those of the tests. */
+/* On GPUs of a vendor, emulated or real. */
+static inline bool on_vendor(void) {
+  return strcmp(given_backend, "cuda") == 0 || strcmp(given_backend, "hip") == 0;
+}
+
+/* Where the libraries of the GPUs are that it runs on. */
+static inline bool names_libraries(const char *variable, size_t length) {
+  static const char end[] = "_LIBRARIES";
+  size_t most = sizeof end - 1;
+  return on_vendor() && length > most && strncmp(variable + length - most, end, most) == 0;
+}
+
+/* Unsets all variables HELIO_… but those of the tests, and on GPUs those that tell where libraries are. */
 static inline void clear_environment(void) {
   for (char **variable = environ; variable && *variable;) {
     char name[200];
     size_t length = strcspn(*variable, "=");
     bool ours = strncmp(*variable, "HELIO_", 6) == 0 && strncmp(*variable, "HELIO_TEST_", 11) != 0;
-    if (ours && length < sizeof name) {
+    if (ours && length < sizeof name && !names_libraries(*variable, length)) {
       snprintf(name, sizeof name, "%.*s", (int)length, *variable);
       unsetenv(name);
       variable = environ; /* unsetenv has moved the rest */
@@ -59,7 +71,7 @@ static inline void clear_environment(void) {
 /* Called first in main(). */
 static inline void remember_environment(void) {
   const char *path = getenv("HELIO_PLUGIN_PATH"), *backend = getenv("HELIO_BACKEND");
-  const char *arena_debug = getenv("HELIO_ARENA_DEBUG");
+  const char *arena_debug = getenv("HELIO_ARENA_DEBUG"), *visible = getenv("HELIO_VISIBLE_DEVICES");
   if (path) {
     snprintf(given_path, sizeof given_path, "%s", path);
   } else {
@@ -67,6 +79,7 @@ static inline void remember_environment(void) {
   }
   snprintf(given_backend, sizeof given_backend, "%s", backend ? backend : "");
   snprintf(given_arena_debug, sizeof given_arena_debug, "%s", arena_debug ? arena_debug : "");
+  snprintf(given_visible, sizeof given_visible, "%s", visible ? visible : "");
 }
 
 static inline void restore_environment(void) {
@@ -74,15 +87,11 @@ static inline void restore_environment(void) {
   setenv("HELIO_PLUGIN_PATH", given_path, 1);
   if (given_backend[0]) setenv("HELIO_BACKEND", given_backend, 1);
   if (given_arena_debug[0]) setenv("HELIO_ARENA_DEBUG", given_arena_debug, 1);
+  if (given_visible[0]) setenv("HELIO_VISIBLE_DEVICES", given_visible, 1);
 }
 
 static inline bool on_strict(void) {
   return strcmp(given_backend, "strict") == 0;
-}
-
-/* On GPUs of a vendor, emulated or real. */
-static inline bool on_vendor(void) {
-  return strcmp(given_backend, "cuda") == 0 || strcmp(given_backend, "hip") == 0;
 }
 
 /* The strict device is a GPU too, as far as names go. */
