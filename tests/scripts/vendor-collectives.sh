@@ -74,10 +74,15 @@ for pair in cuda:nccl hip:rccl; do
   train $backend "--nccl 21003 --fault collective:3@1" $three
   expect 0 $? "lost replica 1 (" "Training goes on with 2 replicas" "6 steps"
 
-  # One rank's communicator cannot be made: those of the others are given back.
+  # One rank's communicator cannot be made: those of the others are given back, and another collective sums, unless this
+  # one was asked for.
   for version in 22809 21003; do
     # shellcheck disable=SC2086
     train $backend "--nccl $version --fault communicator:1@1" $three
+    expect 0 $? "communicators could not be made: $title says: unhandled cuda error" "; ring takes its place" \
+      "sums by ring" "After 1 epoch, 6 steps"
+    # shellcheck disable=SC2086
+    train $backend "--nccl $version --fault communicator:1@1" $three --collective $name
     expect 1 $? "communicators could not be made: $title says: unhandled cuda error"
   done
 
