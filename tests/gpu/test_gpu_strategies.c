@@ -406,7 +406,7 @@ static void job_unmade(void **state) {
   const char *named = getenv("HELIO_TEST_NAMED");
   (void)state;
   HELIO_POOL {
-    if (named) {
+    if (*named) {
       assert_null(helio_mirrored(.devices = {"gpu:0", "gpu:1", "gpu:2"}, .collective = named));
       printf("%s: %s\n", helio_status_name(helio_error_pending()), helio_error_message());
       helio_error_take(NULL);
@@ -430,7 +430,7 @@ static void test_communicators_that_cannot_be_made(void **state) {
     bool named = i % 2;
     char options[60], setting[40], first[40], then[20];
     snprintf(options, sizeof options, "--%s 3 --fault communicator:1@2", backend);
-    snprintf(setting, sizeof setting, named ? "HELIO_TEST_NAMED=%s" : "", collective);
+    snprintf(setting, sizeof setting, "HELIO_TEST_NAMED=%s", named ? collective : "");
     snprintf(first, sizeof first, named ? "HELIO_NOT_SUPPORTED: " : "first ring for %s: ", collective);
     snprintf(then, sizeof then, "then %s", collective);
     run_strategy_job(backend, setting, options, "unmade");
