@@ -302,15 +302,16 @@ for measured in data training; do
 done
 
 # Two devices that share the cores are about as fast as one that has them all. Other programs may take either one's
-# cores: one good attempt of three is enough.
-for attempt in 1 2 3; do
+# cores: one good attempt of five is enough.
+for attempt in 1 2 3 4 5; do
   PAIRS=3 LEAST=0.85 OPTIONS=--quick bash "$HELIO_TEST_SOURCE/bench/mirrored.sh" "$HELIO_TEST_BUILD" \
     >"$work/mirrored" 2>&1 && break
-  [ $attempt -lt 3 ] || fail "mirrored training on two devices is slow: $(cat "$work/mirrored")"
+  [ $attempt -lt 5 ] || fail "mirrored training on two devices is slow: $(cat "$work/mirrored")"
 done
 
 # A machine that is busy with other things makes dispatch and start slower, never faster: the best of the attempts
-# counts. It disturbs either side of the comparison with BLAS: there the middle one counts. One good attempt is enough.
+# counts. It disturbs either side of the comparison with BLAS: there the middle one of the last five counts, because what
+# disturbs may last for half a minute. One good attempt is enough.
 judge() {
   awk '
     function middle(n) { return n % 2 ? ratio[(n + 1) / 2] : (ratio[n / 2] + ratio[n / 2 + 1]) / 2 }
@@ -320,11 +321,11 @@ judge() {
     END {
       printf "matmul %s of BLAS called directly, dispatch %.0f ns, start %.1f ms\n", n ? middle(n) : "?", dispatch, start
       exit !((n == 0 || middle(n) >= 0.85) && dispatch < 1000 && start < 50)
-    }' < <(sort -n "$work/figures")
+    }' < <(tail -n 5 "$work/figures" | sort -n)
 }
 : >"$work/figures"
 slow=true
-for _ in 1 2 3 4 5; do
+for _ in $(seq 12); do
   expect_status 0 bench ops --quick --json
   expect_json "data['memory']['flat'] and data['rows'] and data['unmeasured'] == []"
   expect_json "all('gflops' in r and 'gigabytes_per_second' in r for r in data['rows'] if r['microseconds'] is not None)"
@@ -334,7 +335,7 @@ for _ in 1 2 3 4 5; do
   judge && slow=false
   [ -z "${HELIO_TEST_SANITIZERS-}" ] || slow=false
   $slow || break
-  sleep 2 # whatever else runs may end
+  sleep 5 # whatever else runs may end
 done
 ! $slow || fail "too slow: $(cat "$work/figures")"
 
